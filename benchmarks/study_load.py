@@ -35,7 +35,7 @@ def main() -> None:
 
     import distributed
 
-    from bipedsim_studies.study.workers import DaskWorkers
+    from bipedsim_studies.study.processes import DaskWorkers
 
     logging.getLogger("distributed").setLevel(logging.ERROR)
     cluster = distributed.LocalCluster(

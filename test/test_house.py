@@ -69,11 +69,10 @@ def test_nobody_imports_past_a_folder_from_outside() -> None:
     assert past == []
 
 
-@pytest.mark.parametrize(
-    "stub",
-    sorted(INSTALLED.glob("bipedsim*/**/__init__.pyi")),
-    ids=lambda path: str(path.parent.relative_to(INSTALLED)),
-)
+STUBS = sorted(INSTALLED.glob("bipedsim*/**/__init__.pyi"))
+
+
+@pytest.mark.parametrize("stub", STUBS, ids=lambda path: str(path.parent.relative_to(INSTALLED)))
 def test_a_folder_names_what_there_is(stub: Path) -> None:
     names = named(stub)
     for name, module in names.items():
@@ -89,6 +88,13 @@ def test_a_folder_names_what_there_is(stub: Path) -> None:
         alias for node in ast.parse(stub.read_text()).body if isinstance(node, ast.ImportFrom) for alias in node.names
     ]
     assert [alias.name for alias in imported if alias.asname != alias.name] == []
+
+
+@pytest.mark.parametrize("stub", STUBS, ids=lambda path: str(path.parent.relative_to(INSTALLED)))
+def test_no_public_name_is_that_of_a_module(stub: Path) -> None:
+    """Once the module is imported, Python returns it for `from bipedsim.x import name`, and never asks for the name."""
+    modules = {path.stem for path in stub.parent.iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert [name for name, module in named(stub).items() if module and name in modules] == []
 
 
 def loaded_by(module: str) -> set[str]:

@@ -26,7 +26,7 @@ from tqdm import tqdm
 from bipedsim.cli.main import main as bipedsim
 from bipedsim.model import load_robot
 from bipedsim.recording import load_recording
-from bipedsim.runs.replay import save_step
+from bipedsim.runs.saved_step import save_step
 from bipedsim.sim import Simulator
 
 ROBOT, OTHER = "biped14", "g1"

@@ -11,7 +11,6 @@ from .configurations import (
 )
 from .controller import controller_figures as controller_figures, estimate_errors as estimate_errors
 from .controller_stop import ControllerStop as ControllerStop
-from .differences import Difference as Difference, difference_lines as difference_lines, differences as differences
 from .ending import Fall as Fall, FallKind as FallKind, FallReason as FallReason, with_stop as with_stop
 from .fall import OUTCOME as OUTCOME, fall_time as fall_time, has_fallen as has_fallen
 from .feet import (
@@ -45,9 +44,14 @@ from .lab_trial import (
     run_markers as run_markers,
     run_trial as run_trial,
 )
-from .load_run import Gathers as Gathers, completed as completed, gather as gather, load_run as load_run
+from .limit_distances import NearLimit as NearLimit, joint_limits as joint_limits, near_limits as near_limits
+from .loading import Gathers as Gathers, completed as completed, gather as gather, load_run as load_run
 from .loads import CARRIES as CARRIES, PRESSES as PRESSES
-from .near_limits import NearLimit as NearLimit, joint_limits as joint_limits, near_limits as near_limits
+from .metric_differences import (
+    Difference as Difference,
+    difference_lines as difference_lines,
+    differences as differences,
+)
 from .objects import object_figures as object_figures
 from .plate_gait import (
     Gait as Gait,

@@ -1,3 +1,3 @@
-from .describe import Described as Described, describe as describe
+from .describing import Described as Described, describe as describe
 from .doubts import find_doubts as find_doubts
 from .importing import Imported as Imported, import_robot as import_robot

@@ -44,7 +44,7 @@ class Foothold(NamedTuple):
             (:func:`find_passing`).
         width: (K,) largest distance between two vertices of each sole [m].
         patch: (K,) patch under each foot, -1 without ground. second: (K,) a patch of another plane for a foot that is
-            supported by several planes (:mod:`bipedsim.ground.bridge`), else -1.
+            supported by several planes (:mod:`bipedsim.ground.bridging`), else -1.
         twist: (6,) velocity of the origin [m/s] and angular velocity [rad/s] of one sole, in its axes: work array.
         axes, origin: (K, 3, 3) axes of the ground under each foot as columns, (K, 3) a point of it, in the world.
         sole_axes, sole_origin: (K, 3, 3), (K, 3) pose of each sole in the world.

@@ -1,4 +1,4 @@
-from .bridge import (
+from .bridging import (
     PlacedSole as PlacedSole,
     bridge as bridge,
     face_axes as face_axes,

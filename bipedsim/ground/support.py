@@ -60,7 +60,7 @@ class SupportWork(NamedTuple):
         width: (1,) largest distance between two vertices of the sole [m].
         corner: Corners (x, y, gap along the sole's normal) [m] of all parts under the sole.
         owner: Patch of each corner.
-        member: Whether a corner belongs to the face (:mod:`bipedsim.ground.bridge`).
+        member: Whether a corner belongs to the face (:mod:`bipedsim.ground.bridging`).
         corners: (1,) number of corners.
         slope, cut_slope, slack: Slopes of planes above the ground.
         bridge, hull_spare: Polygon of a face.

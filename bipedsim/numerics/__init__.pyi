@@ -10,6 +10,7 @@ from .arrays import (
 from .blend import quintic as quintic
 from .boxing import Box as Box, box as box
 from .budget import STEP_BUDGET as STEP_BUDGET, unlimited as unlimited
+from .byte_copies import Kept as Kept, copy_rows as copy_rows, keep as keep, kept as kept, put_back as put_back
 from .calls import call as call
 from .cholesky import solve_positive_definite as solve_positive_definite
 from .compile_time import compile_seconds as compile_seconds
@@ -22,7 +23,6 @@ from .jit import (
     on_compiling as on_compiling,
     ready as ready,
 )
-from .kept import Kept as Kept, copy_rows as copy_rows, keep as keep, kept as kept, put_back as put_back
 from .kernel_cache import (
     compiled_with as compiled_with,
     finish_shipped as finish_shipped,

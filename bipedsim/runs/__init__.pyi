@@ -20,13 +20,6 @@ from .pushes import (
     parse_pushes as parse_pushes,
 )
 from .replay import (
-    Replayed as Replayed,
-    is_step as is_step,
-    patches_of as patches_of,
-    replay_step as replay_step,
-    watch as watch,
-)
-from .rerun import (
     Changes as Changes,
     Difference as Difference,
     Rerun as Rerun,
@@ -44,6 +37,13 @@ from .runner import (
     append as append,
     prepare as prepare,
     run as run,
+)
+from .saved_step import (
+    Replayed as Replayed,
+    is_step as is_step,
+    patches_of as patches_of,
+    replay_step as replay_step,
+    watch as watch,
 )
 from .scenario import SCENARIOS as SCENARIOS, Scenario as Scenario, get_scenario as get_scenario
 from .scenario_host import controller_params_for as controller_params_for, no_velocity as no_velocity

@@ -1,292 +1,412 @@
-"""Save one physics step with its complete initial state to a file, and repeat it with every contact model."""
+"""Simulate a recorded run again from its commands, pushes and seed, and compare the result with the recording.
+
+Without changes, the same machine gives the same bits, and the first difference is reported. With another contact
+model, hardware or ground, the result shows their effect. The measured torques of a real robot can also serve as
+commands.
+"""
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import os
-import shlex
-import tempfile
-import zipfile
-import zlib
-from collections.abc import Callable, Mapping, Sequence
+import platform
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from importlib.metadata import version
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bipedsim.analysis import compare_robot
-from bipedsim.config import OWN, own_content
-from bipedsim.contact import CONTACT_MODELS, make_contact_model, mode_name
-from bipedsim.dynamics import Dynamics
-from bipedsim.errors import ConfigError, RecordingError
-from bipedsim.ground import Ground, Patch
-from bipedsim.model import ROBOTS, HardwareParams, Robot, load_robot, perturbed
-from bipedsim.numerics import Array
+from bipedsim.analysis import robot_of
+from bipedsim.config import OWN, own_content, without_prefix
+from bipedsim.errors import DivergenceError, RecordingError
+from bipedsim.ground import Ground, get_ground
+from bipedsim.model import IDEAL, Chains, Robot
+from bipedsim.numerics import Array, Flags, Indices
 from bipedsim.objects import parse_objects
-from bipedsim.recording import checksum
-from bipedsim.sim import JOINT, MONITORS, Monitors, Simulator, Steps
-from bipedsim.touch import Touching
+from bipedsim.plates import parse_plates
+from bipedsim.recording import ABSENT_MODE, COLUMNS, OBJECT_COMPONENTS, Recording
+from bipedsim.runs.faults import FIELDS, Fault
+from bipedsim.runs.saved_step import patches_of, settings_of
+from bipedsim.sim import Simulator, read_gantry
 
-if TYPE_CHECKING:
-    from bipedsim.sim import Objects
+FORMAT = "bipedsim run 1"
+_PACKAGES = ("bipedsim", "numpy", "numba", "pin")
+# These columns follow from others, or come from the controller, or are inputs.
+_NOT_COMPARED = ("t", "sole_poses", "odometry", "joint_command")
+_TORN = 5
+_OBJECT = "object_"
+"""Prefix of the columns of objects, as in tables."""
+_PLATE = "force_plate_"
+"""Prefix of the columns of force plates."""
+_PARTS = {"position": slice(0, 3), "orientation": slice(3, 7), "velocity": slice(7, 10), "spin": slice(10, 13)}
+"""Parts of the state of an object."""
+_MEASURED = tuple(name for names in FIELDS.values() for name in names)
 
 
-def watch(sim: Simulator, log: Callable[[str], None] | None, path: Path | None = None) -> Monitors:
-    """Monitor the physics of ``sim``: log violations, and save the first step with a violation.
+def describe_run(sim: Simulator, faults: Sequence[Fault] = ()) -> dict[str, Any]:
+    """Return everything that is needed to simulate a run again that begins now, in a form that JSON stores exactly.
 
     Args:
-        sim: The simulator.
-        log: Called with a line for each kind of violation; if None, violations are only counted, and no step is saved.
-        path: File for the step; by default a new file in the folder for temporary files.
+        sim: Simulator in the initial state of the run, at t = 0.
+        faults: Injected faults.
     """
-    if log is None:
-        return sim.watch(lambda name, message, begun: None)
-    kept: list[Path] = []
-
-    def report(name: str, message: str, begun: dict[str, NDArray[Any]]) -> None:
-        if name == MONITORS[JOINT] and not sim.hardware.joint_stops:
-            log(f"{message}: its joints have no stops")
-            return
-        try:
-            if not kept:
-                file = path or _new_file(f"bipedsim_step_{sim.robot.name}_{sim.config.contact}_")
-                save_step(file, sim, begun)
-                kept.append(file)
-            command = shlex.join(["bipedsim", "replay", str(kept[0])])
-            where = f"; `{command}` repeats the first such step under every contact model"
-        except OSError as error:
-            where = f"; the step could not be saved in {path or tempfile.gettempdir()} ({error.strerror})"
-        log(f"contact model {sim.config.contact}: {message}{where}")
-
-    return sim.watch(report)
-
-
-def _new_file(prefix: str) -> Path:
-    """Create a new file with a unique name, since all runs and users share the folder for temporary files."""
-    handle, name = tempfile.mkstemp(".npz", prefix)
-    os.close(handle)
-    return Path(name)
-
-
-def save_step(path: Path, sim: Simulator, begun: Mapping[str, NDArray[Any]]) -> None:
-    """Write the initial state ``begun`` of a step of ``sim``, as its monitors report it, to a file.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
-    settings = settings_of(sim)
-    kept: dict[str, Any] = {f"ground_{name}": array for name, array in sim.ground.arrays()._asdict().items()}
-    if sim.objects is not None:
-        # Objects take their step after or together with the robot, so they are still in their initial state here.
-        settings["objects"] = [one.text() for one in sim.objects.configs]
-        kept |= {f"objects_{name}": array for name, array in _of_objects(sim.objects).items()}
-    about = json.dumps(settings)
-    with path.open("wb") as file:
-        np.savez(file, about=np.array(about), about_crc=checksum(about), **kept, **dict[str, Any](begun))
-
-
-def _of_objects(objects: Objects) -> dict[str, NDArray[Any]]:
-    """Return copies of the initial state of a step of the free objects, including their pushes."""
-    bodies = objects.world.bodies
-    return {**objects.state(), "force": bodies.force.copy(), "torque": bodies.torque.copy()}
-
-
-def _objects_again(
-    path: Path, configs: Sequence[str], kept: Mapping[str, NDArray[Any]], robot: Robot, ground: Ground, h: float
-) -> Callable[[float | None], Objects | None]:
-    """Return a function that makes the free objects of a saved step in their initial state.
-
-    Its argument is the friction of the robot's bodies, None without body contacts.
-
-    Raises:
-        ConfigError: The saved state of the objects is damaged.
-    """
-    if not configs:
-        return lambda friction: None
-    # The collision library takes long to load, so it is loaded only for objects.
-    from bipedsim.sim import Objects
-
-    state = {name.removeprefix("objects_"): kept[name] for name in kept if name.startswith("objects_")}
-
-    def make(friction: float | None) -> Objects:
-        objects = Objects(parse_objects(configs), robot, ground, h, friction)
-        fresh = _of_objects(objects)
-        wrong = [
-            name
-            for name, array in fresh.items()
-            if name not in state or state[name].shape != array.shape or not np.isfinite(state[name]).all()
-        ]
-        if wrong:
-            raise ConfigError("they do not fit the objects: the file is damaged", f"{path}: {', '.join(wrong)}")
-        objects.world.set_state(state)
-        objects.world.bodies.force[:], objects.world.bodies.torque[:] = state["force"], state["torque"]
-        return objects
-
-    return make
-
-
-def settings_of(sim: Simulator) -> dict[str, Any]:
-    """Return the settings of ``sim`` except its ground, in a form that JSON can store."""
+    q, v = sim.start
     return {
-        "robot": ROBOTS.kept(sim.robot.source),
-        "robot_content": dict(sim.robot.content),
-        "code": own_content()[OWN],
-        "contact_model": sim.config.contact,
-        "contact_params": dict(sim.config.contact_params),
-        "hardware": dataclasses.asdict(sim.hardware),
-        "physics_dt": sim.physics_dt,
+        "format": FORMAT,
+        "versions": {name: version(name) for name in _PACKAGES} | {"machine": platform.machine()},
+        **settings_of(sim),
+        "control_dt": sim.control_dt,
+        "events": sim.config.events,
+        "seed": sim.seed,
+        "draw": sim.draw,
+        # These are the values as given, since normalised rotations and closed loops may differ by a bit.
+        "q": q.tolist(),
+        "v": v.tolist(),
+        "ground": {name: array.tolist() for name, array in sim.ground.arrays()._asdict().items()},
+        "faults": [str(fault) for fault in faults],
+        **({} if sim.objects is None else {"objects": [one.text() for one in sim.objects.configs]}),
+        **({} if sim.gantry is None else {"gantry": sim.gantry.config.text()}),
+        **({} if sim.force_plates is None else {"force_plates": [one.text() for one in sim.force_plates.configs]}),
     }
 
 
+def describe_push(t: float, wrench: Array, body: str, duration: float, after: float) -> dict[str, Any]:
+    """Return the entry of ``pushes`` for a push requested at ``t`` [s]; see :meth:`bipedsim.sim.Simulator.push`."""
+    return {"t": t, "wrench": wrench.tolist(), "body": body, "duration": min(duration, 1e300), "after": after}
+
+
+def describe_action(t: float, action: str) -> dict[str, Any]:
+    """Return the entry of ``gantry_actions`` for an action of the gantry requested at ``t`` [s]."""
+    return {"t": t, "action": action}
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Describe the changes to a recorded run.
+
+    None keeps the recorded value. For a recording of a real robot, None selects the default.
+    """
+
+    contact_model: str | None = None
+    contact_params: Mapping[str, Any] | None = None
+    hardware: str | Mapping[str, Any] | None = None
+    ground: str | None = None
+
+
+AS_RECORDED = Changes()
+
+
 @dataclass(frozen=True, eq=False)
-class Replayed:
-    """Store the result of one contact model for a repeated step.
+class Difference:
+    """Store the first difference between a run and its repetition.
 
     Attributes:
-        model: Name of the contact model.
-        figures: As :meth:`bipedsim.sim.Monitors.figures` returns them.
-        violated: Descriptions of the violations.
-        fastest: Largest entry of the velocity after the step [m/s, rad/s].
-        force: (K,) normal force over the step [N]. bodies: (3,) force on all other bodies, in the world [N].
-        modes: Contact mode of each foot in words.
-        unresolved: Whether the model found no solution.
-        objects: Velocities (6,) of the free objects after the step by name: linear [m/s] and angular [rad/s], each in
-            the axes of its object.
-        without: Names of free objects that are missing here, because an older file stores only their names.
+        t: Time [s].
+        column: Name of the column.
+        which: Name of joint or foot, and of the component; empty if the column has only one value.
+        recorded, simulated: The two values.
     """
 
-    model: str
-    figures: dict[str, dict[str, Any]]
-    violated: tuple[str, ...]
-    fastest: float
-    force: Array
-    bodies: Array
-    modes: tuple[str, ...]
-    unresolved: bool
-    objects: dict[str, Array]
-    without: tuple[str, ...]
+    t: float
+    column: str
+    which: str
+    recorded: float
+    simulated: float
+
+    def __str__(self) -> str:
+        which = f" ({self.which})" if self.which else ""
+        return f"t = {self.t:.6f} s, {self.column}{which}: recorded {self.recorded!r}, simulated {self.simulated!r}"
 
 
-def is_step(path: Path) -> bool:
-    """Return whether :func:`save_step` wrote the file ``path``, which may be truncated."""
-    if path.suffix != ".npz" or not os.path.isfile(path):
-        return False
-    try:
-        with path.open("rb") as stream, np.load(stream) as file:
-            return "torque" in file.files
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
-        return False
+@dataclass(frozen=True, eq=False)
+class Rerun:
+    """Store the result of a repeated run.
+
+    Attributes:
+        recorded, simulated: Both runs, with corresponding rows.
+        compared: Columns that were compared bit by bit, including ``object_NAME`` of each object and
+            ``force_plate_NAME`` of each force plate.
+        ticks: Number of ticks from the beginning of the recording to its end; larger than the number of simulated ticks
+            if some are missing.
+        first: The first difference; None if all bits are the same.
+        errors: (n columns) largest and root mean square difference of each column. Joint columns have one entry per
+            joint, and objects one for position [m], orientation, velocity [m/s] and spin [rad/s].
+        notes: Notes for the reader about missing data, assumptions and omissions.
+    """
+
+    recorded: Recording
+    simulated: Recording
+    compared: tuple[str, ...]
+    ticks: int
+    first: Difference | None
+    errors: dict[str, dict[str, float]]
+    notes: tuple[str, ...]
 
 
-def replay_step(path: Path) -> tuple[Replayed, ...]:
-    """Repeat a saved step with every contact model, each without stored state.
+def rerun(recording: Recording, changes: Changes = AS_RECORDED) -> Rerun:
+    """Simulate a recorded run again from its commands.
 
-    The model of the run uses the parameters of the run, and all others use their defaults.
+    Args:
+        recording: Recording of a simulated run, or of a real robot. For a robot, the measured torques are the commands,
+            from its first valid row on. The base starts as recorded, or else standing on flat ground.
+        changes: Changes to the recorded run.
 
     Raises:
-        RecordingError: The file contains no step.
-        BipedSimError: Its robot or its contact model no longer exists.
+        RecordingError: The recording contains no commands, or not its robot.
+        BipedSimError: The robot, or something in the changes, does not exist.
     """
+    notes: list[str] = []
     try:
-        with path.open("rb") as stream, np.load(stream) as file:
-            kept = {name: file[name] for name in file.files}
-        about = json.loads(str(kept["about"]))
-        if not np.array_equal(kept["about_crc"], checksum(str(kept["about"]))):
-            raise ValueError("its description of the run was changed")
-        name_of_robot, of_model, params_of_model, h = (
-            about[name] for name in ("robot", "contact_model", "contact_params", "physics_dt")
-        )
-        hardware = HardwareParams(**about["hardware"])
-        begun = {name: kept[name] for name in ("q", "v", "torque", "push", "damping")}
-        # Older files do not store the active joint limits; the step then starts without active ones.
-        begun["held"] = kept.get("held", np.zeros(0, dtype=np.int64))
-        patches = patches_of({name.removeprefix("ground_"): value for name, value in kept.items()})
-    except (OSError, ValueError, LookupError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise RecordingError(f"not a step that a monitor saved ({error})", path) from error
-    robot = load_robot(name_of_robot)
-    compare_robot(robot, about)
-    plant = perturbed(robot, hardware)
-    nv = plant.model.nv
-    sizes = {"q": plant.model.nq, "v": nv, "torque": plant.nu, "push": nv, "damping": len(plant.joint_damping)}
-    wrong = [name for name, n in sizes.items() if begun[name].shape != (n,) or not np.isfinite(begun[name]).all()]
-    if wrong:
-        raise ConfigError(
-            f"not of {robot.name}: the robot has changed since the step was saved, or the file is damaged",
-            f"{path}: {', '.join(wrong)}",
-        )
-    plant = dataclasses.replace(plant, joint_damping=begun["damping"])
-    shapes = plant.shapes.shapes if hardware.body_contact else ()
-    ground = Ground(patches)
-    objects_with = _objects_again(path, about.get("objects", ()), kept, robot, ground, h)
-    results = []
-    for name in CONTACT_MODELS:
-        params = params_of_model if name == of_model else {}
-        dynamics = Dynamics(plant, ground, h, hardware, shapes)
-        if len(begun["held"]) == len(dynamics.stops.held):
-            dynamics.stops.held[:] = begun["held"]
-        contact = make_contact_model(name, dynamics.projection, h, params)
-        objects = objects_with(hardware.body_friction if shapes else None)
-        touching = None
-        if shapes:
-            of_bodies = hardware.body_friction, hardware.body_restitution
-            sides = None if objects is None else objects.sides
-            touching = Touching(plant, dynamics, contact, ground, *of_bodies, sides)
-            if objects is not None:
-                objects.join(touching)
-        monitors = Monitors(plant, dynamics, contact, begun["torque"], touching)
-        v = begun["v"].copy()
-        monitors.restart(v)
-        dynamics.push[:] = begun["push"]
-        seen = 0
-
-        def judge(q: Array, v_next: Array, share: float, monitors: Monitors = monitors) -> None:
-            nonlocal seen
-            seen |= monitors.look(1, q, v_next, share, q is begun["q"])
-
-        steps = Steps(plant.model, dynamics, contact, h, touching=touching)
-        if objects is not None:
-            objects.begin(begun["q"], begun["v"])
-        steps.take(begun["q"], v, begun["torque"], judge)
-        if objects is not None:
-            objects.end()
-        bodies = np.zeros((plant.model.njoints, 3))
-        if touching is not None and steps.touched:
-            touching.add_forces(bodies)
-        result = contact.result
-        rows = zip(result.mode, result.sliding, result.n_vertices, strict=True)
-        results.append(
-            Replayed(
-                name,
-                monitors.figures(),
-                tuple(description for _, description in monitors.described(seen)),
-                float(np.abs(v).max()),
-                result.impulse[:, 2] / h,
-                bodies.sum(axis=0) / h,
-                tuple(mode_name(int(mode), bool(slides), int(n)) for mode, slides, n in rows),
-                contact.result.unresolved > 0,
-                {} if objects is None else dict(zip(objects.names, objects.twists(), strict=True)),
-                tuple(about.get("without", ())),
-            )
-        )
-    return tuple(results)
+        sim, rows, total, commands, pushes = _begin(recording, changes, notes)
+        actions = [(entry["t"], entry["action"]) for entry in recording.run.get("gantry_actions", ())]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        message = f"damaged, or from another version of bipedsim ({type(error).__name__}: {error})"
+        raise RecordingError(message, "description of the run") from error
+    # The drives of a real robot differ from the simulator's, so its measured torques are used and no setpoints.
+    setpoints = np.full((len(recording), 1), np.nan)
+    if recording.run:
+        setpoints = recording.in_order(sim.robot.joint_names).setpoint
+    builder = Recording.Builder(sim.robot, max(1, len(rows)))
+    waiting = list(pushes)
+    for row in rows:
+        while actions and actions[0][0] <= sim.t + 0.5 * sim.physics_dt:
+            sim.hang(actions.pop(0)[1])
+        while waiting and waiting[0]["t"] <= sim.t + 0.5 * sim.physics_dt:
+            push = waiting.pop(0)
+            sim.push(np.array(push["wrench"]), push["body"], push["duration"], push["after"])
+        try:
+            closed = not np.isnan(setpoints[row]).any()
+            observation = sim.step(setpoints[row].T if closed else commands[row])
+        except DivergenceError as error:
+            notes.append(f"the simulation ends at t = {error.t:.6f} s: {error}")
+            break
+        extras = sim.objects, sim.force_plates
+        builder.append(sim.t, observation, sim.contact, sim.ground_truth(), sim.command, *extras)
+    simulated = builder.build()
+    recorded = recording.rows(rows[: len(simulated)])
+    injected = recording.run.get("faults", ())
+    if injected:
+        notes.append(f"sensors are not compared, because of injected faults: {'; '.join(injected)}")
+    names = [name for name in COLUMNS if name not in (*_NOT_COMPARED, *(_MEASURED if injected else ()))]
+    names += [f"{_OBJECT}{name}" for name in recorded.objects]
+    compared = tuple(name for name in names if _was_recorded(recorded, name))
+    plates = tuple(name for name in recorded.force_plates if name in simulated.force_plates)
+    firsts = [_first_difference(recorded, simulated, compared)]
+    firsts += [_plate_differs(recorded, simulated, name) for name in plates]
+    return Rerun(
+        recorded,
+        simulated,
+        (*compared, *(f"{_PLATE}{name}" for name in plates)),
+        total,
+        min((entry for entry in firsts if entry is not None), key=lambda entry: entry.t, default=None),
+        {name: statistics for name in compared for name, statistics in _errors(recorded, simulated, name)},
+        tuple(notes),
+    )
 
 
-def patches_of(kept: Mapping[str, Any]) -> tuple[Patch, ...]:
-    """Make the patches of a ground from its arrays, or lists, by name (:meth:`bipedsim.ground.Ground.arrays`)."""
-    patches = []
-    region = np.asarray(kept["region"])
-    for i, count in enumerate(kept["counts"]):
-        static, dynamic = float(kept["mu_static"][i]), float(kept["mu_dynamic"][i])
-        patches.append(
-            Patch(
-                kept["point"][i],
-                kept["rotation"][i],
-                region[i, :count] if count else None,
-                None if np.isnan(static) else static,
-                None if np.isnan(dynamic) else dynamic,
-            )
-        )
-    return tuple(patches)
+def _begin(
+    recording: Recording, changes: Changes, notes: list[str]
+) -> tuple[Simulator, Indices, int, Array, Sequence[Mapping[str, Any]]]:
+    """Return the simulator at the beginning of the run and the inputs of the run.
+
+    Returns:
+        Simulator, rows to repeat, number of ticks of the run, commands (n, nu) for all rows, and pushes.
+    """
+    run = recording.run
+    robot = robot_of(recording)
+    order = [recording.joint_names.index(name) for name in robot.joint_names if name in recording.joint_names]
+    if len(order) < robot.nu:
+        absent = sorted({*robot.joint_names} - {*recording.joint_names})
+        raise RecordingError(f"the recording lacks them, which {robot.name} has", f"joints {', '.join(absent)}")
+    commands = recording.joint_command[:, order]
+    if not run:
+        return _begin_robot(recording, robot, order, changes, notes)
+    model = changes.contact_model or run["contact_model"]
+    if changes.contact_params is not None:
+        params = without_prefix(changes.contact_params, model)
+    else:
+        params = run["contact_params"] if model == run["contact_model"] else {}
+    sim = Simulator(
+        robot,
+        _ground(changes, run),
+        contact=model,
+        physics_dt=run["physics_dt"],
+        control_dt=run["control_dt"],
+        contact_params=params,
+        hardware=changes.hardware or run["hardware"],
+        seed=run["seed"],
+        events=run.get("events", True),
+        objects=parse_objects(run.get("objects", ())),
+        gantry=read_gantry(run.get("gantry", "")),
+        force_plates=parse_plates(() if changes.ground else run.get("force_plates", ())),
+    )
+    if changes.ground and run.get("force_plates"):
+        notes.append("the force plates of the run are left out, because they belong to its ground")
+    q, v = np.array(run["q"]), np.array(run["v"])
+    if len(q) != len(sim.q):
+        raise RecordingError("the robot has other joints than in the recording", robot.name)
+    sim.reset(q, v, seed=run["seed"])
+    for _ in range(run["draw"]):
+        sim.reset(q, v)
+    # A run begins with the measurement at t = 0. It is in no row, or repeated in several rows, so these are skipped.
+    stepped = np.flatnonzero(recording.t > 0.5 * sim.control_dt)
+    ticks = np.rint(recording.t[stepped] / sim.control_dt).astype(np.int64)
+    whole = (ticks == np.arange(1, len(ticks) + 1)) & np.isfinite(commands[stepped]).all(axis=1)
+    n, total = int(np.argmin(np.append(whole, False))), int(ticks[-1]) if len(ticks) else 0
+    if n < total:
+        missing = f"the command of t = {(n + 1) * sim.control_dt:.6f} s was not recorded"
+        notes.append(f"{missing}: {n} of {total} ticks are repeated")
+    if n == 0:
+        raise RecordingError("the recording has none from its start; an older bipedsim may have made it", "commands")
+    current = {name: version(name) for name in _PACKAGES} | {"machine": platform.machine()}
+    mismatches = [
+        f"{name} {was} (here {current.get(name)})" for name, was in run["versions"].items() if current.get(name) != was
+    ]
+    if mismatches:
+        notes.append(f"the run was recorded with {', '.join(mismatches)}: bits may differ")
+    elif run.get("code", own_content()[OWN]) != own_content()[OWN]:
+        notes.append("the code of bipedsim has changed since the recording, so results may differ in the last bits")
+    pushes = [{name: push[name] for name in ("t", "wrench", "body", "duration", "after")} for push in run["pushes"]]
+    return sim, stepped[:n], total, commands, pushes
+
+
+def _ground(changes: Changes, run: Mapping[str, Any]) -> Ground:
+    """Return the ground of the changes, or else that of the run, both without force plates."""
+    return Ground(get_ground(changes.ground).patches if changes.ground else patches_of(run["ground"]))
+
+
+def _begin_robot(
+    recording: Recording, robot: Robot, order: Sequence[int], changes: Changes, notes: list[str]
+) -> tuple[Simulator, Indices, int, Array, Sequence[Mapping[str, Any]]]:
+    """Return the values of :func:`_begin` for the recording of a real robot."""
+    efforts = recording.joint_effort[:, order]
+    measured = np.hstack([efforts, recording.joint_position[:, order]])
+    sound: Flags = np.asarray(np.isfinite(measured).all(axis=1))
+    if not sound.any():
+        raise RecordingError("the recording has neither them nor measured torques of all joints", "commands")
+    first = int(np.argmax(sound))
+    dt = float(np.median(np.diff(recording.t))) if len(recording) > 1 else 1e-3
+    dt = round(dt, 6)
+    model = changes.contact_model or "one_step"
+    sim = Simulator(
+        robot,
+        get_ground(changes.ground) if changes.ground else None,
+        contact=model,
+        physics_dt=dt / max(1, round(dt / 1e-3)),
+        control_dt=dt,
+        contact_params=without_prefix(changes.contact_params or {}, model),
+        hardware=changes.hardware or IDEAL,
+    )
+    q, v = sim.q.copy(), np.zeros(robot.model.nv)
+    q[robot.idx_q] = recording.joint_position[first, order]
+    v[robot.idx_v] = np.nan_to_num(recording.joint_velocity[first, order])
+    if robot.loops:
+        chains = Chains(robot)
+        chains.follow(q[robot.idx_q], v[robot.idx_v])
+        chains.fill(q, v)
+        q = robot.closed(q)
+    if robot.free_flyer:
+        posed = bool(np.isfinite(recording.base_pose[first]).all())
+        q[:7] = recording.base_pose[first] if posed else q[:7]
+        q = q if posed else sim.ground.place(q)
+        notes.append(f"the base begins {'as recorded' if posed else 'standing on the ground'}, at rest")
+    sim.reset(q, v)
+    rest = np.arange(first + 1, len(recording))
+    n = int(np.argmin(np.append(sound[rest], False)))
+    notes.append(f"measured torques are the commands, from t = {recording.t[first]:.3f} s on, every {dt:g} s")
+    if n < len(rest):
+        notes.append(f"a measurement is missing at t = {recording.t[rest[n]]:.3f} s: {n} of {len(rest)} ticks")
+    return sim, rest[:n], len(rest), efforts, ()
+
+
+def _values(recording: Recording, name: str) -> Any:
+    """Return a column, or the states of an object."""
+    if name in COLUMNS:
+        return getattr(recording, name)
+    return recording.objects.get(name.removeprefix(_OBJECT), np.full((len(recording), len(OBJECT_COMPONENTS)), np.nan))
+
+
+def _was_recorded(recording: Recording, name: str) -> bool:
+    values = _values(recording, name)
+    kind = COLUMNS[name].dtype if name in COLUMNS else np.float64
+    if not len(values) or kind is np.bool_:
+        return bool(len(values))
+    return not (np.isnan(values) if kind is np.float64 else values == ABSENT_MODE).all()
+
+
+def _first_difference(recorded: Recording, simulated: Recording, names: Sequence[str]) -> Difference | None:
+    """Return the first bit difference between two recordings with the same rows; values missing in both are equal.
+
+    At a lost message, messages of the ticks before may be lost as well. Missing values in the last rows are therefore
+    not compared.
+    """
+    first: tuple[int, str, tuple[int, ...]] | None = None
+    for name in names:
+        a, b = _values(recorded, name), _matched(recorded, simulated, name)
+        differ: Any = np.asarray((a != b) & ~((a != a) & (b != b)))
+        known = name in COLUMNS
+        empty = COLUMNS[name].empty(len(a), len(recorded.joint_names), len(recorded.feet)) if known else np.nan * a
+        differ[-_TORN:] &= ~((a == empty) | ((a != a) & (empty != empty)))[-_TORN:]
+        rows = np.flatnonzero(differ.reshape(len(a), -1).any(axis=1))
+        if len(rows) and (first is None or rows[0] < first[0]):
+            inner = np.argwhere(np.atleast_1d(differ[rows[0]]))[0]
+            first = int(rows[0]), name, tuple(inner.tolist())
+    if first is None:
+        return None
+    row, name, inner = first
+    if name in COLUMNS:
+        column = COLUMNS[name]
+        owners = {"joint": recorded.joint_names, "foot": recorded.feet}.get(column.per, ())
+        parts = [owners[inner[0]]] if owners else []
+        if column.width > 1:
+            parts.append(column.components[inner[-1]])
+    else:
+        parts = [OBJECT_COMPONENTS[inner[0]]]
+    pair = _values(recorded, name), _matched(recorded, simulated, name)
+    was, now = (np.atleast_1d(values[row])[inner].item() for values in pair)
+    return Difference(float(recorded.t[row]), name, " ".join(parts), was, now)
+
+
+def _plate_differs(recorded: Recording, simulated: Recording, name: str) -> Difference | None:
+    """Return the first bit difference between two recordings of a force plate, over the samples that both have."""
+    was, now = recorded.force_plates[name], simulated.force_plates[name]
+    # The time stamps of a bag are rounded to whole nanoseconds.
+    first = max(was.t[:1].tolist() + now.t[:1].tolist(), default=0.0) - 1e-9
+    i, j = (int(np.searchsorted(plate.t, first)) for plate in (was, now))
+    n = min(len(was) - i, len(now) - j)
+    differ = np.argwhere(was.channels[i : i + n] != now.channels[j : j + n])
+    if not len(differ):
+        return None
+    row, channel = differ[0].tolist()
+    pair = was.channels[i + row, channel].item(), now.channels[j + row, channel].item()
+    return Difference(float(was.t[i + row]), f"{_PLATE}{name}", was.geometry.channel_names[channel], *pair)
+
+
+def _matched(recorded: Recording, simulated: Recording, name: str) -> Any:
+    """Return a column of the simulated run with joints and feet in the order of the recorded one."""
+    values = _values(simulated, name)
+    owner = {"joint": "joint_names", "foot": "feet"}.get(COLUMNS[name].per) if name in COLUMNS else None
+    if owner is None:
+        return values
+    names = getattr(simulated, owner)
+    return values[:, [names.index(entry) for entry in getattr(recorded, owner)]]
+
+
+def _errors(recorded: Recording, simulated: Recording, name: str) -> list[tuple[str, dict[str, float]]]:
+    """Return the largest and the root mean square difference of a column, for each joint or part if it has these."""
+    column = COLUMNS.get(name)
+    if column is not None and column.dtype is not np.float64:
+        return []
+    was, now = _values(recorded, name), _matched(recorded, simulated, name)
+    # Equal values are not subtracted, because a missing torque limit is infinite in both runs.
+    difference = np.abs(np.subtract(was, now, out=np.zeros_like(was), where=was != now))
+    parts = {name: difference}
+    if column is None:
+        parts = {f"{name} {part}": difference[:, which] for part, which in _PARTS.items()}
+    elif column.per == "joint":
+        parts = {f"{name} {joint}": difference[:, j] for j, joint in enumerate(recorded.joint_names)}
+    errors = []
+    for label, values in parts.items():
+        known = values[np.isfinite(values)]
+        if len(known):
+            errors.append((label, {"max": float(known.max()), "rms": float(np.sqrt(np.mean(known**2)))}))
+    return errors

@@ -12,8 +12,8 @@ from bipedsim.model import start_configuration
 from bipedsim.numerics import Array
 from bipedsim.runs.faults import JOINTS, FaultSchedule
 from bipedsim.runs.pushes import Push, PushSchedule
-from bipedsim.runs.replay import watch
-from bipedsim.runs.rerun import describe_action, describe_push, describe_run
+from bipedsim.runs.replay import describe_action, describe_push, describe_run
+from bipedsim.runs.saved_step import watch
 from bipedsim.sim import Observation, Simulator
 
 

@@ -1,10 +1,10 @@
 from .inline import Inline as Inline, show as show, show_motion as show_motion
-from .overlay import overlay as overlay
+from .overlays import overlay as overlay
 from .panels import PANELS as PANELS, USUAL_PANELS as USUAL_PANELS, panel_names as panel_names
+from .plate_plots import plot_plates as plot_plates
 from .plot_gait import plot_gaits as plot_gaits
-from .plot_plates import plot_plates as plot_plates
 from .plots import PanelPlot as PanelPlot, plot as plot
-from .report import report as report, report_runs as report_runs
+from .report_page import report as report, report_runs as report_runs
 from .rerun import plot_rerun as plot_rerun
 from .robot import draw_robot as draw_robot
 from .sheet import (
@@ -19,4 +19,4 @@ from .sheet import (
     picture as picture,
 )
 from .thinned import Thinned as Thinned, columns_of as columns_of
-from .time_axis import time_axis as time_axis
+from .time_axes import time_axis as time_axis

@@ -16,7 +16,7 @@ import numpy as np
 
 from bipedsim.errors import ConfigError, RecordingError, install
 from bipedsim.numerics import Array
-from bipedsim.view.time_axis import is_over_time
+from bipedsim.view.time_axes import is_over_time
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

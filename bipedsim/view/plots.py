@@ -64,7 +64,7 @@ from bipedsim.view.sheet import (
     note_above,
     picture,
 )
-from bipedsim.view.time_axis import time_axis
+from bipedsim.view.time_axes import time_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

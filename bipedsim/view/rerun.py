@@ -8,7 +8,7 @@ import numpy as np
 
 from bipedsim.runs import Rerun
 from bipedsim.view.sheet import PAGE, picture
-from bipedsim.view.time_axis import time_axis
+from bipedsim.view.time_axes import time_axis
 
 JOINTS = 4
 """Number of plotted joints: those with the largest position differences."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from bipedsim.errors import RecordingError
 from bipedsim.view.interactive import import_bokeh, write_interactive
-from bipedsim.view.time_axis import time_axis
+from bipedsim.view.time_axes import time_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

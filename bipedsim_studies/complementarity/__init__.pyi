@@ -16,7 +16,7 @@ from .events import (
     motion as motion,
 )
 from .lcp import ComplementarityError as ComplementarityError
-from .normal_force_lcp import (
+from .normal_force_problem import (
     NormalForces as NormalForces,
     gauss_principle as gauss_principle,
     normal_force_lcp as normal_force_lcp,

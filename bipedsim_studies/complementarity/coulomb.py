@@ -21,7 +21,7 @@ from bipedsim.numerics import Array
 from bipedsim.numerics.lcp import TOLERANCE, pyramid as pyramid
 from bipedsim_studies.complementarity.enumeration import LARGEST, all_solutions
 from bipedsim_studies.complementarity.lcp import ComplementarityError, scaled_residual, solve_lcp
-from bipedsim_studies.complementarity.normal_force_lcp import factor
+from bipedsim_studies.complementarity.normal_force_problem import factor
 
 Verdict = Literal["unique", "several", "none", "unchecked", "unresolved"]
 

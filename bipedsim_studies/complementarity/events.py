@@ -20,7 +20,7 @@ from scipy.integrate import solve_ivp
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array, Flags
 from bipedsim_studies.complementarity.lcp import ComplementarityError
-from bipedsim_studies.complementarity.normal_force_lcp import normal_forces
+from bipedsim_studies.complementarity.normal_force_problem import normal_forces
 from bipedsim_studies.impacts import IMPACT_LAWS
 
 RELATIVE, ABSOLUTE = 1e-11, 1e-13

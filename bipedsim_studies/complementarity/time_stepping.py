@@ -19,7 +19,7 @@ from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
 from bipedsim_studies.complementarity.coulomb import CoulombContacts
 from bipedsim_studies.complementarity.lcp import ComplementarityError, solve_lcp
-from bipedsim_studies.complementarity.normal_force_lcp import factor
+from bipedsim_studies.complementarity.normal_force_problem import factor
 
 
 @dataclass(frozen=True)

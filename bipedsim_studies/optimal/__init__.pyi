@@ -1,3 +1,3 @@
 from .collocation import NoOptimumError as NoOptimumError, collocated as collocated
-from .extremal import Extremal as Extremal, extremal as extremal
+from .indirect_method import Extremal as Extremal, extremal as extremal
 from .problem import OptimalTrajectory as OptimalTrajectory, Problem as Problem

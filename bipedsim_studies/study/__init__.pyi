@@ -20,6 +20,13 @@ from .options import (
     read_settings as read_settings,
     shows_progress as shows_progress,
 )
+from .processes import (
+    DaskWorkers as DaskWorkers,
+    Killed as Killed,
+    LostWorkersError as LostWorkersError,
+    alive as alive,
+    workers as workers,
+)
 from .results import (
     Results as Results,
     read_about as read_about,
@@ -27,14 +34,7 @@ from .results import (
     wilson as wilson,
     write_whole as write_whole,
 )
-from .run_study import run_study as run_study, run_with_options as run_with_options
 from .search import Threshold as Threshold, threshold as threshold
+from .study_run import run_study as run_study, run_with_options as run_with_options
 from .table import error_lines as error_lines, same_lines as same_lines
 from .trial import FAILED as FAILED, check_figures as check_figures
-from .workers import (
-    DaskWorkers as DaskWorkers,
-    Killed as Killed,
-    LostWorkersError as LostWorkersError,
-    alive as alive,
-    workers as workers,
-)

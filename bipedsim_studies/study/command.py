@@ -29,7 +29,7 @@ def main(args: argparse.Namespace) -> int:
 
     from bipedsim.errors import EXIT_FAILED, EXIT_OK
     from bipedsim_studies.study.config import read_plan
-    from bipedsim_studies.study.run_study import run_with_options
+    from bipedsim_studies.study.study_run import run_with_options
     from bipedsim_studies.study.table import lines_of, points_of
     from bipedsim_studies.study.trial import FAILED, check_figures
 

@@ -12,7 +12,7 @@ from physics_support import standing_torque
 from recording_support import write_bag
 
 from bipedsim.analysis.ankles import centre_of_pressure, sole_wrench
-from bipedsim.analysis.load_run import load_run
+from bipedsim.analysis.loading import load_run
 from bipedsim.control.estimation.estimator import Estimator, EstimatorParams
 from bipedsim.recording import load_recording
 from bipedsim.sim.simulator import Simulator

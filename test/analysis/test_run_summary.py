@@ -11,7 +11,7 @@ import pytest
 from recording_support import standing
 
 from bipedsim.analysis import RunSummary, controller_figures, summary
-from bipedsim.analysis.load_run import gather
+from bipedsim.analysis.loading import gather
 from bipedsim.cli.main import main
 from bipedsim.recording import Recording, load, recording
 

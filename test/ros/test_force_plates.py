@@ -16,7 +16,7 @@ from bipedsim.recording.bag import Bag, columns
 from bipedsim.recording.load import load_recording
 from bipedsim.recording.schema import PLATE_COP, PLATE_FREE_MOMENT, PLATE_WRENCH
 from bipedsim.runs import run
-from bipedsim.runs.rerun import rerun
+from bipedsim.runs.replay import rerun
 
 SCENARIO = """
 controller: posture

@@ -20,7 +20,7 @@ from bipedsim.objects import ObjectConfig
 from bipedsim.plates import PlateConfig, PlateSignals
 from bipedsim.recording import joined, load_recording
 from bipedsim.runs import prepare
-from bipedsim.runs.rerun import rerun
+from bipedsim.runs.replay import rerun
 from bipedsim.runs.runner import Run, run
 from bipedsim.sim import Simulator
 

@@ -17,7 +17,7 @@ from bipedsim.control import Guard
 from bipedsim.model import Robot, joint_gains, load_robot
 from bipedsim.numerics import Array
 from bipedsim.runs import Fault, FaultSchedule
-from bipedsim.runs.rerun import rerun
+from bipedsim.runs.replay import rerun
 from bipedsim.runs.runner import run
 from bipedsim.sim import Command, Simulator
 

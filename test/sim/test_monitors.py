@@ -28,8 +28,8 @@ from bipedsim.contact.selection.candidate import centre_of_pressure, solve
 from bipedsim.errors import RecordingError
 from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import call
-from bipedsim.runs.replay import is_step, replay_step, save_step, watch
 from bipedsim.runs.runner import run
+from bipedsim.runs.saved_step import is_step, replay_step, save_step, watch
 from bipedsim.sim.monitors import MONITORS
 from bipedsim.sim.simulator import Simulator
 

@@ -29,7 +29,7 @@ from bipedsim.errors import UnknownNameError
 from bipedsim.model import load_robot
 from bipedsim.recording import load_recording
 from bipedsim.recording.bag.reader import BagWriter, Topic
-from bipedsim.runs.rerun import rerun
+from bipedsim.runs.replay import rerun
 from bipedsim_ros.bringup import bringup
 from bipedsim_ros.bringup.bringup import (
     Arguments,

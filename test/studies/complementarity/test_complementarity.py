@@ -19,7 +19,7 @@ from bipedsim_studies.complementarity.coulomb import (
     solve_coulomb,
 )
 from bipedsim_studies.complementarity.lcp import ComplementarityError
-from bipedsim_studies.complementarity.normal_force_lcp import gauss_principle, normal_force_lcp, normal_forces
+from bipedsim_studies.complementarity.normal_force_problem import gauss_principle, normal_force_lcp, normal_forces
 
 GRAVITY = 9.81
 

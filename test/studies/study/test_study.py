@@ -31,11 +31,11 @@ from bipedsim_studies.stability.basin import probe
 from bipedsim_studies.stability.gait import WalkerGait
 from bipedsim_studies.study.config import read_plan
 from bipedsim_studies.study.options import Parallel
+from bipedsim_studies.study.processes import TRIES, DaskWorkers, Killed, LostWorkersError
 from bipedsim_studies.study.results import ABOUT, JOURNAL, TABLE, Results, read_rows, wilson
-from bipedsim_studies.study.run_study import run_study
+from bipedsim_studies.study.study_run import run_study
 from bipedsim_studies.study.table import lines_of
 from bipedsim_studies.study.trial import run_trial
-from bipedsim_studies.study.workers import TRIES, DaskWorkers, Killed, LostWorkersError
 
 pytestmark = pytest.mark.studies
 

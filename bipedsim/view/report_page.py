@@ -30,7 +30,7 @@ from bipedsim.analysis import (
 from bipedsim.config import RunConfig
 from bipedsim.errors import BipedSimError, RecordingError
 from bipedsim.recording import Recording
-from bipedsim.view.overlay import Comparison, NothingCommonError
+from bipedsim.view.overlays import Comparison, NothingCommonError
 from bipedsim.view.panels import PANELS
 from bipedsim.view.plots import PanelPlot
 from bipedsim.view.sheet import drawn, write_png

@@ -23,7 +23,7 @@ from bipedsim.errors import RecordingError
 from bipedsim.recording import Recording
 from bipedsim.runs import run as simulate
 from bipedsim.view import foot_colour
-from bipedsim.view.overlay import DASHES, Comparison, overlay, picture
+from bipedsim.view.overlays import DASHES, Comparison, overlay, picture
 
 
 def loaded(n: int, factor: float, seed: int = 3) -> Recording:
@@ -121,7 +121,7 @@ def test_the_table_stays_on_the_picture_however_long_its_lines(monkeypatch: pyte
             (text,) = figure.subfigs[1].texts
             seen.append(text.get_window_extent(figure.canvas.get_renderer()).x1 / figure.bbox.width)
 
-    monkeypatch.setattr(sys.modules["bipedsim.view.overlay"], "picture", looked_at)
+    monkeypatch.setattr(sys.modules["bipedsim.view.overlays"], "picture", looked_at)
     runs = {f"a_run_with_a_name_as_long_as_this_one_{k}": loaded(100, 1.0 + k) for k in range(4)}
     figures = [{"n": k} for k in range(4)]
     overlay(runs, tmp_path / "runs.png", ["forces"], figures)

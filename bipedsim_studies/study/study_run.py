@@ -11,9 +11,9 @@ from pathlib import Path
 from bipedsim.config import ProgressBar
 from bipedsim_studies.study.config import StudyPlan
 from bipedsim_studies.study.options import Parallel, parallel
+from bipedsim_studies.study.processes import DaskWorkers, Killed
 from bipedsim_studies.study.results import Results
 from bipedsim_studies.study.trial import KILLED, TIMED_OUT, begin_row, run_trial
-from bipedsim_studies.study.workers import DaskWorkers, Killed
 
 EVERY = 30.0
 """Interval at which the table is written while trials run [s]."""

@@ -11,7 +11,7 @@ from footing_support import SOLE, Foot, region
 from hypothesis import given, settings, strategies as st
 
 from bipedsim.ground import Ground, Patch, PlacedSole, bridge, face_axes, may_bridge, still_lies_on, tiles
-from bipedsim.ground.bridge import FLUSH, STEEPEST_FACE
+from bipedsim.ground.bridging import FLUSH, STEEPEST_FACE
 
 STEP = Ground((Patch(), Patch(np.array([0.02, 0.0, 0.02]), region=region(0.0, 0.5, -0.5, 0.5))))
 WIDTH = float(np.hypot(0.2, 0.1))

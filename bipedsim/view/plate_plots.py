@@ -15,7 +15,7 @@ from bipedsim.plates import THRESHOLD, PlateSignals
 from bipedsim.recording import Recording
 from bipedsim.view.plot_contact import outlines
 from bipedsim.view.sheet import FOOT_COLOURS, PAGE, TOTAL_COLOUR, foot_colour, picture
-from bipedsim.view.time_axis import time_axis
+from bipedsim.view.time_axes import time_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from bipedsim.view.time_axis import is_over_time, time_axis
+from bipedsim.view.time_axes import is_over_time, time_axis
 
 
 def test_marked_axes_and_those_that_share_their_x_axis_are_over_time() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bipedsim.numerics import call, copy_rows
-from bipedsim.numerics.kept import keep, kept, put_back
+from bipedsim.numerics.byte_copies import keep, kept, put_back
 
 
 def test_arrays_of_all_kinds_come_back_to_the_bit() -> None:

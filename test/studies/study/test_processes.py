@@ -11,7 +11,7 @@ import pytest
 from bipedsim.control import ControllerError
 from bipedsim_studies.study.limited import Hung, limited, new_token, remove_notes
 from bipedsim_studies.study.needs import ChangedError, Needs
-from bipedsim_studies.study.workers import LostWorkersError, Processes
+from bipedsim_studies.study.processes import LostWorkersError, Processes
 
 FILE = "some.yaml"
 
