@@ -27,7 +27,10 @@ def test_a_level_sole_feels_what_its_ankle_does_and_its_own_weight() -> None:
 
 
 def test_nothing_hangs_below_a_load_cell() -> None:
-    """Weighed by the simulator, and by those who know a foot by its sensor alone: loads at soles, and the estimator."""
+    """The simulator weighs the loads at the soles.
+
+    The estimator knows a foot by its sensor alone. Both must agree with the load cells.
+    """
     cells = tuple(replace(sole, load_cell=True) for sole in ROBOT.soles)
     ankles = tuple(sole.placement_joint_sole for sole in cells)
     robot = replace(ROBOT, soles=cells, placement_joint_ankle=ankles)
@@ -61,7 +64,9 @@ def test_a_bag_of_a_robot_has_forces_under_its_soles(tmp_path: Path) -> None:
 
 
 def test_sensors_that_measure_the_foot_on_the_ground_are_noticed(tmp_path: Path) -> None:
-    """With ft_sign -1, and a recorder that was not told, soles pulled at the ground without a word."""
+    """The recording does not state ft_sign = -1, so its forces have the wrong sign: the soles seem to pull at the
+    ground. This used to pass unnoticed.
+    """
     robot = good_robot()
     seen = robot.evidence().topics
     rows = []

@@ -1,4 +1,4 @@
-"""When a robot has fallen: by its lean, by its height, and never for what cannot fall."""
+"""Falls are detected by the tilt and the height of the base, and never for a robot that cannot fall."""
 
 from __future__ import annotations
 

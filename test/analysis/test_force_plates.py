@@ -20,7 +20,7 @@ from bipedsim.runs import run
 def pressed(
     force: Array, at: tuple[float, float], name: str = "one", x: float = 0.0, rate: float = 1000.0
 ) -> PlateSignals:
-    """Return what a plate shows of vertical and forward forces (n, 2) at a point of the world."""
+    """Return the channels of a plate under vertical and forward forces (n, 2) at a point in the world frame."""
     g = PlateConfig(name=name, size=(0.6, 0.4), position=(x, 0.0, 0.0), thickness=0.05, rate=rate).geometry()
     f = np.column_stack([force[:, 1], np.zeros(len(force)), force[:, 0]])
     m = np.cross(np.array([*at, 0.0]) - g.transducer_origin, f)

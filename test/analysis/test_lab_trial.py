@@ -107,7 +107,7 @@ def test_the_row_before_the_first_step_of_a_bag_has_the_wrench_of_that_step() ->
         first, second = plate.force()[:2, 2]
         assert first == pytest.approx(second, rel=1e-6), "who stands steps onto no plate"
         assert first > 300.0
-    # What was recorded is not touched.
+    # The recording itself is unchanged.
     assert not bag.wrench[0].any()
 
 
@@ -153,7 +153,7 @@ def test_a_walk_has_its_stances_weight_and_way() -> None:
     both = figures["vertical_bws"]
     assert both == pytest.approx(figures["step_s"], rel=0.05)
     for stance in known.stances:
-        # A foot leans against the other one: legs spread.
+        # With the legs apart, each foot pushes sideways against the other.
         assert stance.force[50, 1] > 0.0
     turned = find_gait("walk", plates, ahead="-x")
     np.testing.assert_allclose(turned.stances[0].force[:, 0], -gait.stances[0].force[:, 0], atol=1e-9)
@@ -221,7 +221,7 @@ def test_the_command_writes_what_is_read_back(tmp_path: Path, capsys: pytest.Cap
     assert picture.stat().st_size > 10_000
     out = capsys.readouterr().out
     assert "double support" in out
-    # Names that tell them apart, from their ends.
+    # Paths are shortened from the left, so that the names stay distinct.
     assert str(source)[-24:] in out
     assert str(same_stem)[-24:] in out
 

@@ -1,4 +1,4 @@
-"""What came nearest to its limit, beside every row and joint of runs looked at one by one."""
+"""The smallest distances to each limit, compared with a search over all ticks and joints of the runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of free objects is what the columns say, whole or block by block."""
+"""Metrics of free objects agree with the recorded columns, for the whole recording and block by block."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def test_an_ideal_plate_is_exact(kind: str, more: str) -> None:
 
 @pytest.mark.parametrize("kind", TYPES[1:])
 def test_noise_scatters_as_theory_says(kind: str) -> None:
-    """sigma(x) = sqrt(s_My^2 + (h s_Fx)^2 + (x s_Fz)^2) / F_z, and the same of what a low-pass leaves."""
+    """sigma(x) = sqrt(s_My^2 + (h s_Fx)^2 + (x s_Fz)^2) / F_z, also for the noise that passes a low-pass filter."""
     found = grid_test(read_plate(plate(f"{kind}, noise: 0.5")), loads=(200.0, 800.0), points=3, seconds=2.0)
     # A deviation of 2000 samples, of 36 places and axes.
     np.testing.assert_allclose(found.scatter, found.expected_scatter, rtol=4.5 / np.sqrt(2.0 * found.samples))

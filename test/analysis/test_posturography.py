@@ -1,4 +1,4 @@
-"""Figures of sway, against paths of which they are known."""
+"""Sway metrics of paths whose values are known."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def test_a_circle_has_its_radius_speed_area_and_frequency() -> None:
     assert found["sway_area_m2_per_s"] == pytest.approx(f * np.pi * radius**2, rel=1e-3)
     for way in ("_ap", "_ml"):
         assert found[f"range{way}_m"] == pytest.approx(2.0 * radius, rel=1e-6)
-        # Of a sine it is the frequency, but for pi / (2 sqrt 2): Prieto's formula is that of a triangle's mean.
+        # The mean frequency of a sine is its frequency times pi / (2 sqrt 2), because Prieto's formula assumes a
+        # triangle wave.
         assert found[f"mean_frequency{way}_hz"] == pytest.approx(f * np.pi / (2.0 * np.sqrt(2.0)), rel=1e-3)
         assert found[f"median_frequency{way}_hz"] == pytest.approx(f, abs=0.1)
         assert found[f"power{way}_m2"] == pytest.approx(0.5 * radius**2, rel=0.05)

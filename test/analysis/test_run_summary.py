@@ -1,4 +1,4 @@
-"""Figures that are gathered block by block are those of the whole run, of a bag and of a file."""
+"""Metrics collected block by block equal those of the whole run, of a bag and of a file."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_a_bring_up_shows_what_there_is_and_judges_its_commands() -> None:
     pushes = "\n".join(summary_lines({**SUMMARY, "pushes_dropped_by_kind": {"frame": 2, "unreadable": 1}}))
     assert "pushes                     3 dropped: 2 frame, 1 unreadable" in pushes
     assert missed_share({**SUMMARY, "ticks": 0}) == 0.0
-    # A reset put the time back, but not what was counted.
+    # A reset sets the time back but not the counters.
     assert missed_share({**SUMMARY, "duration_s": 0.01}) == 118 / 12000
 
 
@@ -118,7 +118,7 @@ def test_a_controller_that_returns_nan_is_named_whatever_the_robot_does(
     ("summary", "followed"),
     [
         ({}, "; from then on the joints were damped"),
-        # It raised, in `bipedsim run`; and in a node, whose last commands were on their way.
+        # The controller raised an error in `bipedsim run`, or in a node whose last commands were still in transit.
         ({"duration_s": 2.25}, "; the run ended there"),
         (
             {"command_silences_s": [[0.5, 1.0], [2.263, None]]},

@@ -1,4 +1,4 @@
-"""What became of a run, in one line."""
+"""The outcome of a run, in one line."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def test_who_stays_has_stood(scenario: str, duration: float, said: str, steps: i
 def test_who_walks_is_told_how_far_and_how_fast() -> None:
     recording, summary = run(RunConfig(scenario="walk", duration=5.0))
     assert summary["verdict"].startswith("walked ")
-    # It stands for the first 2 s: the way over the whole time is no speed that it walked at.
+    # The robot stands for the first 2 s, so distance / duration is not its walking speed.
     speed = float(summary["verdict"].partition(" m/s while walking, ")[0].split()[-1])
     assert 1.3 * summary["distance_m"] / 5.0 < speed < 0.5
     assert summary["verdict"].endswith(" steps, did not fall")
-    # Stretches of a tenth of a second and more in which a foot is off the ground, from the forces.
+    # Swing phases of at least a tenth of a second, from the forces.
     landings = 0
     for load in recording.wrench[:, :, 2].T:
         edges = np.flatnonzero(np.diff((load > 0.02 * recording.weight).astype(int)))
@@ -59,7 +59,7 @@ def test_who_walks_is_told_how_far_and_how_fast() -> None:
 
 @pytest.mark.parametrize(("turn", "side"), [(0.2, "left"), (-0.2, "right")])
 def test_who_leaves_the_way_ahead_is_told_where_it_ended(tmp_path: Path, turn: float, side: str) -> None:
-    """Beside the line through the first position of the base along its x axis."""
+    """The lateral offset is measured from the line through the first base position along its x axis."""
     file = tmp_path / "bend.yaml"
     file.write_text(f"controller: zmp\nvelocity: [{{at: 0.5, vx: 0.3, wz: {turn}}}]\n")
     recording, summary = run(RunConfig(scenario=str(file), duration=6.0))
@@ -120,7 +120,7 @@ def test_a_joint_at_its_limit_and_commands_that_stay_away_are_reasons() -> None:
         figures = verdict.figures()
         assert Fall.read(figures) == Fall(verdict.fell_at, verdict.reason)
         assert figures["verdict"] == f"fell at {verdict.fell_at:.1f} s: {verdict.reason}"
-    # What was seen is forgotten whole.
+    # A reset clears all observations.
     sim.reset()
     verdict.restart()
     for _ in range(100):
@@ -191,7 +191,7 @@ def chattering(duration: float, hardware: str = "realistic") -> tuple[Recording,
 
 @pytest.mark.parametrize("hardware", ["ideal", "realistic"])
 def test_a_controller_that_chatters_between_its_limits_is_told_of(hardware: str) -> None:
-    """Judged by a count over the recorded commands."""
+    """The check counts the sign changes of the recorded commands."""
     recording, summary = chattering(1.0, hardware)
     limit, torque = recording.effort_limit, recording.joint_command
     at_limit = np.abs(torque) >= 0.999 * limit
