@@ -40,7 +40,7 @@ def test_no_drop_makes_energy(drops: ModuleType, model: str, number: int) -> Non
         energies.append(pin.computeMechanicalEnergy(robot, data, sim.q, sim.v))
         sim.advance(np.zeros(0))
     rises = np.diff(energies)
-    # What springs hold, which vertices in the ground may get back, is no more than went in.
+    # The springs and the vertices that are pushed out of the ground return no more energy than they received.
     assert rises.max() < (1e-3 if model == "one_step" else 0.01 * energies[0])
     assert max(energies) < energies[0] + 1e-3
 
@@ -60,7 +60,7 @@ def test_what_no_set_of_modes_answers_has_the_friction_of_single_vertices(
 
 @pytest.mark.parametrize("number", [448, 875, 21407, 22064, 22221, 28349])
 def test_feedback_linearised_finds_the_vertices_that_push(drops: ModuleType, number: int) -> None:
-    """Each had steps whose cone problem was left unsolved, with forces off by up to ten times the weight."""
+    """Each case had steps with an unsolved cone problem, whose forces were wrong by up to ten times the weight."""
     done = drops.drop("feedback_linearised", number, 0.4)
     assert done.unresolved == 0
     assert not done.errors
@@ -111,7 +111,7 @@ def test_the_judges_see_a_model_that_is_broken(
 
 
 def test_a_drop_that_is_judged_goes_on_as_if_it_were_not(drops: ModuleType) -> None:
-    """The same end, to the bit, as that of a drop that nobody looks at, whose steps are taken once."""
+    """The end state equals, to the bit, that of a drop without the checks, which takes each step once."""
     done = drops.drop("one_step", 337, 0.4)
     assert done.errors
     sim, _ = drops.let_go("one_step", 337)
@@ -153,7 +153,10 @@ def test_drops_that_were_kept_are_not_made_again(
 def test_a_vertex_that_arrives_and_leaves_within_a_step_is_part_of_the_cop(
     drops: ModuleType, model: str, number: int, seconds: float
 ) -> None:
-    """Its friction at its height is torque about the others; the CoP had been told 1.1 mm outside."""
+    """Friction at the height of this vertex causes a torque about the others.
+
+    The CoP was reported 1.1 mm outside the sole.
+    """
     done = drops.drop(model, number, seconds)
     assert "cop_outside_m" not in done.beyond
 
@@ -169,7 +172,10 @@ def test_a_vertex_that_cannot_be_held_with_its_neighbour_does_not_sink_freely(
 
 
 def test_the_judge_of_forces_knows_coulomb(drops: ModuleType) -> None:
-    """A brick that slides: what brakes it is right, and what is beside that by 3 %, pulls or lets it sink is not."""
+    """A sliding brick: the correct force passes.
+
+    3 % more friction, a pulling force and a force that is too small fail.
+    """
     sim, _ = drops.let_go("one_step", 3)
     p = sim.dynamics.projection
     while not sim.contact.sliding.any() or sim.dynamics.landing.lifted[0]:
@@ -183,7 +189,9 @@ def test_the_judge_of_forces_knows_coulomb(drops: ModuleType) -> None:
 
 
 def test_a_vertex_out_of_reach_does_not_blur_an_impact(drops: ModuleType) -> None:
-    """Residuals of ncp were beside the speed that a vertex left out of an impact, 1 km up, would need to come down."""
+    """The residuals of ncp used to be relative to an irrelevant speed: the one that a vertex 1 km above the impact
+    needs to reach the ground.
+    """
     done = drops.drop("ncp", 1193, 0.2)
     assert "contact_work_J" not in done.beyond
     done = drops.drop("ncp", 122, 0.4)

@@ -1,4 +1,4 @@
-"""A few scenes of the benchmark of free objects, which judges every step of them."""
+"""A few scenes of the benchmark of free objects, which checks every step."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ def test_a_random_scene_keeps_its_balances_and_is_repeated_to_the_bit(scenes: Mo
 
 @pytest.mark.parametrize("number", [46, 89])
 def test_impacts_of_many_objects_take_a_small_part_of_the_budget(scenes: ModuleType, number: int) -> None:
-    """All that touched had collided in one problem, of up to 21 pairs: these scenes had steps of 60 ms."""
+    """All bodies in contact used to be one impact problem with up to 21 pairs.
+
+    Steps of these scenes then took 60 ms.
+    """
     world = scenes.world_of(scenes.scene(number, 0))
     most = 0
     for _ in range(1000):

@@ -1,4 +1,4 @@
-"""The benchmark of policies as nodes: what it calls in time."""
+"""The benchmark of policies as nodes: its criteria for a reply in time."""
 
 from __future__ import annotations
 

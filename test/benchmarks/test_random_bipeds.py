@@ -1,4 +1,4 @@
-"""benchmarks/random_bipeds.py: a few of its bipeds, and that its judges see what must not be."""
+"""benchmarks/random_bipeds.py: a few of its bipeds, and tests that its checks find errors."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def bipeds() -> ModuleType:
 @pytest.mark.parametrize(("number", "model"), list(enumerate(CONTACT_MODELS)))
 def test_a_random_biped_falls_as_it_must(bipeds: ModuleType, number: int, model: str) -> None:
     outcome = bipeds.fall(number, model, 0.6)
-    # How fast this machine is, is not judged here.
+    # The speed of this machine is not tested here.
     assert [one for one in outcome.violations if "ms" not in one] == []
     assert outcome.steps == 600
 
 
 def spoilt(sim: Simulator, spoil: Any) -> Simulator:
-    """Return the simulator, of which ``spoil`` is called after every step."""
+    """Return the simulator with a hook: it calls ``spoil`` after every step."""
     advance = sim.advance
 
     def wrong(command: Any) -> Any:
@@ -98,12 +98,12 @@ def test_the_worst_steps_keep_to_their_budget(
     for _ in range(steps):
         sim.advance(np.zeros(sim.robot.nu))
         most = max(most, sim.operations)
-    # The last iterations of a solve, at whose end it looks, may go beyond.
+    # The budget is checked after each solve, so the last iterations may exceed it.
     assert STEP_BUDGET // 10 < most < 1.05 * STEP_BUDGET
 
 
 def test_feet_that_leave_as_points_do_not_push(bipeds: ModuleType, tmp_path: Path) -> None:
-    """They had pushed with what the tolerance leaves, 16 um above the ground."""
+    """They used to push with a force within the tolerance, 16 um above the ground."""
     as_points = 0
     # Falls are chaotic, so another version of numpy may have such a step in another fall.
     for number in range(9, 15):

@@ -72,5 +72,5 @@ def test_a_folder_without_runs_is_an_error_and_not_agreement(tmp_path: Path) -> 
 def test_the_runs_reach_it(word: str) -> None:
     text = TOOL.read_text(encoding="utf-8")
     table = text[text.index("RUNS = {") : text.index("\n}\n")]
-    # one_step is what runs take that name no model.
+    # Runs without an explicit model use one_step.
     assert f" {word} " in table.replace('"', " ")
