@@ -1,4 +1,4 @@
-"""The command line: what it prints, writes, refuses, and returns."""
+"""The command line: output, files, errors and exit codes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bipedsim.model import ROBOTS
 from bipedsim.recording import export_csv, load_recording
 
 COMPILING = ("compiling ", "compiled ")
-"""Beginnings of what is said where a kernel is not in the cache yet."""
+"""Beginnings of the messages that appear if a kernel is not in the cache yet."""
 
 
 def summary_of(capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, object]:
@@ -76,7 +76,7 @@ def test_push_is_felt_and_survived(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_what_a_run_was_is_said_before_it_is_drawn(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ctrl-C while it is drawn costs the picture and nothing else."""
+    """Ctrl-C during drawing costs only the figure."""
 
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -282,7 +282,7 @@ def test_ctrl_c_is_answered_in_one_line_from_the_first_import_on(delay: float) -
         said = process.stderr.read().splitlines()
         *before, last = [line for line in said if not line.startswith(COMPILING)]
         assert last == "bipedsim: interrupted"
-        # On a fast machine the last delay ends within the run, which says what it has.
+        # On a fast machine, the last delay ends within the run, and the run reports the time of the interrupt.
         assert all(line.startswith("bipedsim run: interrupted at t = ") for line in before[:1])
         assert not before[1:]
 
@@ -308,9 +308,9 @@ def test_ctrl_c_in_a_destructor_is_not_shown(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_keeps_what_was_simulated_until_then(tmp_path: Path, number: signal.Signals) -> None:
-    """And says so before it computes and writes anything, which takes seconds.
+    """The command says so before it computes and writes results, which takes seconds.
 
-    Batch systems end a job with SIGTERM, and so does `timeout`: what was simulated is worth as much then.
+    Batch systems and `timeout` end a job with SIGTERM. The simulated data is then as valuable as after Ctrl-C.
     """
     output, picture = tmp_path / "run.npz", tmp_path / "run.png"
     # The bar shows that it is on its way.
@@ -349,7 +349,7 @@ def test_ctrl_c_keeps_what_was_simulated_until_then(tmp_path: Path, number: sign
 
 @pytest.mark.long
 def test_ctrl_c_again_ends_at_once_and_says_what_is_missing(tmp_path: Path) -> None:
-    """Within a second it is the same wish: ``timeout -s INT`` sends two signals at once."""
+    """Two signals within a second are one request, because ``timeout -s INT`` sends two at once."""
     output, picture = tmp_path / "run.npz", tmp_path / "run.png"
     code = f"""
 import os, signal, sys, time
@@ -424,7 +424,7 @@ sys.exit(cli.main())
 
 
 def interrupted(busy: str) -> tuple[int, str, str]:
-    """Run a command whose function is the ``busy`` of this source, which interrupts itself; return code and output."""
+    """Run a command whose function is ``busy`` of this source and interrupts itself; return exit code and output."""
     program = f"""
 import os, signal, sys, time
 import bipedsim.cli.commands
@@ -443,7 +443,7 @@ sys.exit(cli.main())
 
 
 def test_who_answers_an_interrupt_is_not_interrupted_again() -> None:
-    """Not even where an error is handled in between, as imports and pictures do."""
+    """This holds also while an exception is handled, for example during imports and plots."""
     busy = """
 def busy(args):
     try:
@@ -461,7 +461,10 @@ def busy(args):
 
 
 def test_who_asks_again_because_nothing_happens_wishes_nothing_new() -> None:
-    """Twice, more than a second apart, into destructors that swallow it: what answers it then is not cut short."""
+    """Two interrupts, more than a second apart, arrive in destructors that swallow them.
+
+    The handler of the first must not be interrupted.
+    """
     busy = """
 def busy(args):
     class Deaf:

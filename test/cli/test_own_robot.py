@@ -1,4 +1,4 @@
-"""A robot and a ground of one's own: what reads a recording finds them again, from wherever it is called."""
+"""A third-party robot and ground: a command that reads a recording finds their files from any working directory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from bipedsim.recording import load_recording
 
 @pytest.fixture
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder, the current one, beside that of a run of a robot that no table has."""
+    """Run an unregistered robot from one folder and record into another; return the latter, which is the current
+    folder.
+    """
     home, away = tmp_path / "home", tmp_path / "away"
     shutil.copytree(ROBOTS["biped14"].parent, home / "mine")
     file = home / "mine" / "robot.yaml"
@@ -50,7 +52,7 @@ def test_commands_find_the_robot_of_a_recording(
 ) -> None:
     assert main(words) == 0
     said = capsys.readouterr()
-    assert "nobody_knows'" not in said.out + said.err  # nothing is left out for want of it
+    assert "nobody_knows'" not in said.out + said.err  # no output is missing because of it
 
 
 def test_an_export_has_what_follows_from_the_robot(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:

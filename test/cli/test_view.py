@@ -1,4 +1,4 @@
-"""``bipedsim view``: a page until Ctrl-C, a file, and what it says where it cannot."""
+"""``bipedsim view``: a page until Ctrl-C, a file, and error messages."""
 
 from __future__ import annotations
 

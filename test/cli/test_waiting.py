@@ -1,4 +1,4 @@
-"""Who waits at a terminal sees for what; a pipe and --json see nothing of it."""
+"""A command at a terminal shows its progress. With a pipe or --json it does not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bipedsim.config import progress
 
 
 def seen_at_a_terminal(folder: Path, columns: int, *arguments: str) -> str:
-    """Return what a command writes on stderr, which is a terminal of this width; 0 is one that does not say."""
+    """Return the stderr output of a command at a terminal of this width; 0 is a terminal without a known width."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     command = [sys.executable, "-m", "bipedsim.cli.main", *arguments]

@@ -1,4 +1,4 @@
-"""``bipedsim warmup`` compiles what it is asked for, and says what there is to ask for."""
+"""``bipedsim warmup`` compiles the kernels that the user names, and lists the valid names."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_an_unknown_name_is_refused_with_the_one_that_was_meant(capsys: pytest.C
 def test_a_folder_that_cannot_be_written_is_refused(
     folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nobody can write into /proc, not even root."""
+    """Not even root can write to /proc."""
     (tmp_path / "file").touch()
     assert main(["warmup", "--output", str(tmp_path / folder)]) == EXIT_USAGE
     assert "Traceback" not in capsys.readouterr().err
