@@ -1,4 +1,4 @@
-"""Parameters: declared once, checked everywhere, with messages that name what is wrong."""
+"""Parameters have one declaration and are checked everywhere; messages name the error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Reading: types say what is meant, paths count from their file, and all faults of a file are told at once."""
+"""Reading configuration: types define the format, paths are relative to their file, and all errors of a file are
+reported at once.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ class Whole:
     axis: str = param("x", "a name that YAML may take for a truth value", choices=("x", "y", "off"))
 
     def problems(self) -> Iterator[str]:
-        """Yield what is wrong between the fields."""
+        """Yield the errors that involve several fields."""
         if self.words and self.maybe is not None:
             yield "give words or maybe"
 

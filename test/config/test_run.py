@@ -1,4 +1,4 @@
-"""What a run is has one declaration: nothing else in the packages declares a parameter or an option of its own."""
+"""RunConfig is the only declaration of a run. No other module declares a run parameter or option of its own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OPTIONS = {f"--{name.replace('_', '-')}" for name in NAMES} | {"--set"}
 # Facts of another kind, which happen to have the name of one of a run.
 OTHERS = {
     ("bipedsim/ground/read.py", "seed"),  # of the heights of tiles
-    ("bipedsim/model/schema.py", "hardware"),  # what a robot changes in the presets
+    ("bipedsim/model/schema.py", "hardware"),  # changes of a robot to the presets
     ("bipedsim/model/schema.py", "posture"),  # in which the robot stands
     ("bipedsim/control/posture/posture.py", "posture"),  # that the controller holds
     ("bipedsim/control/posture/references.py", "posture"),
@@ -34,7 +34,7 @@ OTHERS = {
     ("bipedsim_studies/feasibility/filter.py", "controller_params"),
     ("bipedsim_studies/compare/settings.py", "contact_params"),  # of several models
     ("bipedsim_studies/push_map/trial.py", "duration"),  # of a push
-    ("bipedsim_studies/study/config.py", "scenario"),  # what is in it
+    ("bipedsim_studies/study/config.py", "scenario"),  # content of a scenario
     ("bipedsim_studies/study/config.py", "ground"),
     ("bipedsim_ros/bench/__main__.py", "--robot"),  # of `bipedsim bench --loop`, which has asked already
     ("bipedsim_ros/bench/bare.py", "--robot"),
@@ -44,7 +44,7 @@ OTHERS = {
 
 
 def called(node: ast.Call) -> str:
-    """Return the last part of the name of what a call calls."""
+    """Return the last part of the name of a called function."""
     return str(getattr(node.func, "attr", getattr(node.func, "id", "")))
 
 
