@@ -1,4 +1,4 @@
-"""Anchors of sticking vertices: the way back after any small motion, and what becomes of them on another polygon."""
+"""Anchors of sticking vertices: correction after any small motion, and anchors on another polygon."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def anchored() -> tuple[Projection, VertexContacts, Anchors]:
 
 @pytest.mark.parametrize("sticking", [[True] * 4, [True, False, True, True], [False, True, False, False]])
 def test_the_way_back_ends_at_the_anchors(sticking: list[bool]) -> None:
-    """A rigid motion by (x, y, yaw) is undone to first order in the yaw, of which a lone vertex knows nothing."""
+    """A rigid motion by (x, y, yaw) is undone to first order in the yaw. A single vertex cannot observe yaw."""
     p, s, a = anchored()
     yaw = 1e-5 if sum(sticking) > 1 else 0.0
     p.position[0, :2] += 3e-5, -2e-5

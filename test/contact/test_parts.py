@@ -1,4 +1,4 @@
-"""Steps that are solved in parts: what they say of themselves is the sum of all that acted in them."""
+"""Steps that are solved in sub-steps report the sum over all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all models of vertex forces share: impulses become wrenches and CoP, and which friction a vertex meets."""
+"""Code that all vertex models share: impulses become wrenches and CoP, and each vertex gets its friction."""
 
 from __future__ import annotations
 

@@ -55,7 +55,8 @@ def touching_projection(feet: int, n: int, seed: int, together: bool) -> tuple[P
         J = np.eye(6 * feet) + rng.uniform(-0.1, 0.1, size=(6 * feet, 6 * feet))
     inertia = rng.normal(size=(J.shape[1], J.shape[1]))
     p.G[:] = J @ np.linalg.inv(inertia @ inertia.T + np.eye(len(inertia))) @ J.T
-    # One motion of all feet, or of each; what one body cannot do is asked of it too, by heights that do not fit.
+    # Random motion of all feet together, or of each foot. The random heights require motions that one rigid body cannot
+    # make.
     p.w_before[:] = 3.0 * J @ rng.normal(size=J.shape[1])
     p.bias[:] = J @ rng.normal(size=J.shape[1])
     p.w_free[:] = p.w_before + 1e-6 * J @ (rng.normal(size=J.shape[1]) + 50.0)

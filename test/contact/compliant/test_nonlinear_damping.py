@@ -99,7 +99,10 @@ def test_a_body_rests_at_its_weight_over_the_stiffness(block: Robot) -> None:
 
 @pytest.mark.parametrize("stiffness", [1e5, 1e7, 1e9])
 def test_a_body_let_go_at_the_surface_is_not_thrown_up(stiffness: float) -> None:
-    """Whatever the stiffness: without damping it comes back to where it was, within a part of its depth at rest."""
+    """Without damping, the body returns to its initial height at any stiffness.
+
+    The tolerance is a part of its static depth.
+    """
     brick = special_robot("brick")
     sim = Simulator(brick, contact=MODEL, contact_params={"stiffness": stiffness, "alpha": 0.0, "max_substeps": 10**6})
     for height in (0.0, 1e-9, 2e-6):
@@ -179,7 +182,10 @@ def test_a_foot_that_lands_sticks_by_the_force_of_its_dampers_too(block: Robot) 
 def test_a_body_that_starts_without_a_load_holds_on_a_slope_far_beyond_dynamic_friction(
     height: float, tmp_path: Path
 ) -> None:
-    """Put down at depth 0: it gathers speed along the slope before it has any friction, and slips by micrometres."""
+    """The body starts at depth 0.
+
+    It accelerates along the slope before friction builds up, and slips by micrometres.
+    """
     mu_static, share = 1.0, 0.8
     ground = slope(np.arctan(share * mu_static))
     robot = box_robot(tmp_path, rectangle(0.3, 0.2), height=height, mu_s=mu_static, mu_d=0.2)
@@ -267,7 +273,7 @@ def energies(brick: Robot, throw: Throw, h: float, exponent: float) -> np.ndarra
     exponent=st.sampled_from([1.0, 1.5]),
 )
 def test_contact_never_adds_energy(throw: Throw, exponent: float) -> None:
-    """But for what a step of the dynamics misses as the brick turns, which is of first order in the step."""
+    """The tolerance is the integration error of the rotating brick, which is of first order in the step."""
     brick = special_robot("brick")
     for h in (1e-3, 2.5e-4):
         energy = energies(brick, throw, h, exponent)
@@ -277,7 +283,7 @@ def test_contact_never_adds_energy(throw: Throw, exponent: float) -> None:
 
 @pytest.mark.parametrize("h", [1e-3, 2.5e-4])
 def test_steps_add_no_energy(h: float) -> None:
-    """Of a thrown brick that turns: 1e-6 of what it has is the error of its impacts."""
+    """A thrown, rotating brick: the error of its impacts is 1e-6 of its energy."""
     throw = Throw((0.4, -0.3, 0.3), (0.5, -0.5, -0.5), (2.0, 2.0, -1.0))
     energy = energies(special_robot("brick"), throw, h, 1.0)
     assert (energy - np.minimum.accumulate(energy)).max() < 1e-6 * energy[0]

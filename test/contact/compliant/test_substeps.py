@@ -35,7 +35,10 @@ def one_foot(radius: float = 0.0) -> tuple[Projection, Substeps]:
 
 @pytest.mark.parametrize("radius", [0.0, 0.07])
 def test_a_foot_turns_by_its_turn_up_to_third_order(radius: float) -> None:
-    """Arms turn about the sole origin, those of a ball about its centre, and it touches a radius below that."""
+    """The lever arms are about the sole origin.
+
+    Those of a ball foot are about its centre, one radius above the contact point.
+    """
     p, c = one_foot(radius)
     call(start, p, c)
     c.twist[:] = 0.3, -0.2, 0.1, 2.0, -1.0, 3.0

@@ -1,4 +1,4 @@
-"""What one solve may be believed: a set of modes whose equations are next to singular has no say in the step."""
+"""Validity of a solve: a set of modes with nearly singular equations must not affect the step."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def thrown(folder: Path, rng: np.random.Generator) -> tuple[Robot, np.ndarray, n
 
 @pytest.mark.parametrize("model", SELECTION_MODELS)
 def test_no_drop_gains_energy(tmp_path: Path, model: str) -> None:
-    """Beyond what lifts a corner out of the ground, at RECOVERY at most."""
+    """The tolerance is the energy that raises a corner out of the ground at a speed of RECOVERY."""
     rng = np.random.default_rng(5)
     for _ in range(DROPS):
         robot, q, v = thrown(tmp_path, rng)
@@ -100,7 +100,10 @@ def random_inertia(rng: np.random.Generator, mass: float) -> list[float]:
 
 
 def test_no_set_is_sound_that_gains_more_than_lifting_its_foot_takes() -> None:
-    """A set may clamp what is high above the ground, and its equations ask for any speed; all sets of random states."""
+    """A set may clamp a vertex high above the ground, so its equations may require any speed.
+
+    The test checks all sets of random states.
+    """
     rng = np.random.default_rng(0)
     sound = refused = 0
     for _ in range(30):
@@ -173,7 +176,7 @@ def test_feet_that_turn_about_a_vertex_have_the_friction_of_all_their_vertices()
         assert result.unresolved == 0
         found += not np.isnan(work).all()
         for k in np.flatnonzero(result.sliding & (result.impulse[:, 2] > 0.0)).tolist():
-            # A foot slips faster or slower by 1e-9 m/s at most than what its friction belongs to.
+            # The slip of a foot may differ by 1e-9 m/s from the slip that belongs to its friction.
             assert friction_error(p, model, k, soles[k], mu) < 1e-5
     assert found > 10, "how often Newton's method was used"
 
@@ -213,7 +216,7 @@ def test_two_points_of_a_body_come_to_rest_where_they_would_with_forces_of_their
         p = dynamics.project(*put_down(rng, length), NOTHING)
         exact.solve(p)
         trial = exact.arrays.trial
-        # Feet whose slips go on to turn faster than a solution's do.
+        # Feet whose slip direction drifts faster than that of a solution.
         turning = trial.sliding & (exact.arrays.scratch.drift > 1e-9)
         if trial.pointwise[0] or not (trial.converged[0] and turning.any()):
             continue
@@ -266,7 +269,7 @@ def test_two_points_of_a_body_stick_though_that_is_a_contradiction_in_the_last_d
 
 
 def test_an_edge_that_is_loaded_at_one_end_turns_about_it() -> None:
-    """Held against turning, its CoP would be beyond the end; the end alone would let the other one sink."""
+    """If the edge does not turn, its CoP is beyond its end. If only the end is clamped, the other end sinks."""
     rng = np.random.default_rng(2)
     turned = 0
     for _ in range(200):

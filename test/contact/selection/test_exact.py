@@ -29,9 +29,10 @@ SECONDS = {
 
 
 def differences(name: str, scenario: str, seconds: float) -> tuple[int, Counter[str], int]:
-    """Run under `exact`; return steps, what one_step chose differently from the same state, and where it was better.
+    """Run under `exact`; return the number of steps, the steps in which one_step chose another set from the same state,
+    and those in which `exact` was better.
 
-    It is better where it finds a state without violation and the search finds none.
+    `exact` is better if it finds a state without violation and the search finds none.
     """
     robot = load_robot(name)
     motion = Motion(robot, SCENARIOS[scenario], "exact", tilt=0.02 if scenario == "drop" else 0.0)

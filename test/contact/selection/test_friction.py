@@ -1,4 +1,4 @@
-"""The limit surface of a polygonal foot against what forces of its vertices can do."""
+"""The limit surface of a polygonal foot, compared with the possible forces of its vertices."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_torsion_of_known_shapes() -> None:
 
 
 def test_the_limit_surface_is_what_the_vertices_can_carry() -> None:
-    """Within what a polygon of 96 sides lacks of a circle."""
+    """The tolerance is the difference between a circle and a polygon of 96 sides."""
     rng = np.random.default_rng(3)
     for _ in range(40):
         _, shares = some_foot(rng)

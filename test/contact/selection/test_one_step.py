@@ -113,9 +113,10 @@ def test_slow_lift_never_reclamps_and_never_pulls(box: Robot) -> None:
 def test_contact_of_a_tumbling_box_never_adds_energy_and_never_penetrates(
     box: Robot, tilt: tuple[float, float], spin: tuple[float, float, float], speed: tuple[float, float, float]
 ) -> None:
-    """Plastic impacts and friction: kinetic energy with contact never exceeds that of the same step without.
+    """Plastic impacts and friction: kinetic energy with contact never exceeds that of the same step without contact.
 
-    But for what lifts the box out of the ground, into which an edge gets by the curvature of its way.
+    The exception is the energy that raises the box out of the ground. The curved path of an edge leads slightly into
+    it.
     """
     sim = Simulator(box)
     judge = Judge(sim, Bookkeeper(box))

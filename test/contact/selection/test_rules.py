@@ -1,4 +1,4 @@
-"""What makes a set valid, rule by rule and in their order."""
+"""Rules of a valid set, one by one and in their order."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ def choose(
     cop: tuple[float, float] = (0.0, 0.0),
     kind: int = REVISED,
 ) -> int:
-    """Return what the rules choose for the rectangle whose vertices move as a rigid body nearest to ``speeds``."""
+    """Return the set that the rules select for the rectangle.
+
+    Its vertices have the rigid-body motion nearest to ``speeds``.
+    """
     p, s = one_foot(SOLE, fz, cop, kind)
     s.trial.mode[0] = mode
     s.scratch.heights[0] = heights
@@ -90,7 +93,7 @@ def test_a_torque_without_load_is_a_pull(mode: int) -> None:
 
 
 def test_a_face_is_judged_by_its_cop_not_by_minimum_norm_vertex_forces() -> None:
-    """Outside the diamond, minimum-norm vertex forces of a rectangle are negative; the face holds all the same."""
+    """Outside the diamond, a rectangle has negative minimum-norm vertex forces, but the face contact is still valid."""
     assert choose(FACE, cop=(0.08, 0.04)) == FACE
 
 
@@ -149,7 +152,10 @@ def test_the_printed_rules_clamp_whatever_rests_near_the_ground() -> None:
 
 
 def test_only_the_published_cop_rule_sees_the_cop() -> None:
-    """An edge whose CoP has passed its end: the weight of the CoP rule outranks all; without it, the force decides."""
+    """The CoP of an edge is beyond its end.
+
+    The weight of the CoP rule dominates; without that rule, the force decides.
+    """
     on_edge = np.array([0.0, 5e-3, 5e-3, 0.0])
     assert choose(FRONT, heights=on_edge, cop=(0.1, 0.051), kind=PUBLISHED) == 1
     assert choose(FACE, cop=(0.1 + 1e-6, 0.0), kind=PUBLISHED) == FRONT

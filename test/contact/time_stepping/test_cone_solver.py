@@ -50,7 +50,7 @@ def point_velocities(step: Step, impulse: np.ndarray, k: int) -> np.ndarray:
 
 @pytest.fixture(scope="module", params=["biped14", "talos"])
 def random_solved(request: pytest.FixtureRequest) -> tuple[list[Step], list[Any]]:
-    """Return random steps and what the model makes of each, from no memory of a last one; mu is mu_s = mu_d."""
+    """Return random steps and their solutions by the model without a warm start; mu is mu_s = mu_d."""
     steps = random_steps(request.param, 150)
     solved = []
     for step in steps:
@@ -84,7 +84,10 @@ def test_random_steps_obey_signorini_and_coulomb(random_solved: tuple[list[Step]
 
 
 def test_parts_of_a_step_have_the_answer_of_a_whole_one(random_solved: tuple[list[Step], list[Any]]) -> None:
-    """Cheaper Newton steps that end earlier, from a guess: the same velocities, but where friction has several."""
+    """Newton steps that end early, from an estimate, are cheaper.
+
+    The velocities are the same unless friction has several solutions.
+    """
     several = 0
     for step, (result, _) in zip(*random_solved, strict=True):
         p = step.projection
@@ -98,9 +101,10 @@ def test_parts_of_a_step_have_the_answer_of_a_whole_one(random_solved: tuple[lis
 
 
 def test_random_steps_agree_with_admm_in_numpy(random_solved: tuple[list[Step], list[Any]]) -> None:
-    """The same velocities; with Coulomb friction a few steps have several solutions, and then the other is one, too.
+    """The velocities are the same. With Coulomb friction a few steps have several solutions; then the other one must be
+    valid as well.
 
-    The judge takes De Saxcé's correction undamped, and goes round in circles in a third of these steps or more.
+    The reference applies De Saxcé's correction undamped. It cycles in at least a third of these steps.
     """
     steps, solved = random_solved
     judged = solve_vertices(steps, np.array([step.projection.mu_static for step in steps]))
@@ -179,9 +183,9 @@ def test_cones_of_the_two_solvers_are_the_same() -> None:
 
 
 def two_points(rng: np.random.Generator, apart: float) -> tuple[ConeProblem, np.ndarray, np.ndarray]:
-    """Return two points of one rigid body as feet of their own, G and J.
+    """Return two points of one rigid body as separate feet, with G and J.
 
-    What is wanted of them along the line between them differs by ``apart`` [m/s]: they cannot both stick.
+    Their required velocities along the line between them differ by ``apart`` [m/s], so they cannot both stick.
     """
     arms = rng.uniform(-0.15, 0.15, (2, 3))
     mass, inertia = rng.uniform(0.5, 10.0), rng.uniform(0.001, 0.1, 3)
@@ -202,9 +206,9 @@ def two_points(rng: np.random.Generator, apart: float) -> tuple[ConeProblem, np.
 
 
 def test_points_that_cannot_all_stick_strain_until_one_slips() -> None:
-    """Two soles of one body, which are to go back to places a nanometre farther apart: judged by Coulomb's law.
+    """Two soles of one body must return to positions a nanometre farther apart. The reference is Coulomb's law.
 
-    Before Newton's steps had patience with these, they and ADMM ended at the tolerance in some of these problems.
+    Earlier versions of Newton's method and ADMM stopped at the tolerance in some of these problems.
     """
     rng = np.random.default_rng(0)
     strained = 0
@@ -217,7 +221,7 @@ def test_points_that_cannot_all_stick_strain_until_one_slips() -> None:
         assert (q.f[:, 2] >= 0.0).all()
         assert (u[:, 2] >= -2.0 * TOLERANCE * q.scale[0]).all()
         assert (friction <= limit * (1.0 + 1e-12)).all()
-        # What slips has all of its friction, against the slip.
+        # A slipping point has its full friction, opposite to the slip.
         slips = slip > 2.0 * TOLERANCE * q.scale[0]
         np.testing.assert_allclose(friction[slips], limit[slips], rtol=1e-6)
         strained += int((slips & (limit > 0.0)).sum() == 1)
@@ -235,7 +239,7 @@ def test_a_right_guess_is_the_answer_and_a_wrong_one_does_no_harm() -> None:
         q.g[:] = np.column_stack([rng.normal(size=(2, 2)) * rng.choice([0.01, 1.0], (2, 1)), rng.normal(size=2)])
         load = mass * np.maximum(-q.g[:, 2], 0.0)
         speed = np.linalg.norm(q.g[:, :2], axis=1)
-        # What stops it, or all that the load holds.
+        # The friction that stops the slip, or the full friction of the load.
         friction = np.minimum(mass * speed, q.mu * load)
         expected = np.column_stack([-q.g[:, :2] * (friction / speed)[:, None], load])
         right = np.where(load == 0.0, LEAVES, np.where(mass * speed > q.mu * load, SLIPS, STICKS))
@@ -252,7 +256,7 @@ def test_a_right_guess_is_the_answer_and_a_wrong_one_does_no_harm() -> None:
 
 
 def test_a_point_that_leaves_carries_nothing() -> None:
-    """Nothing at all: what Newton's method left of it, 1e-50 N and less, was a foot that pushed from afar."""
+    """The force is exactly zero. Newton's method used to leave 1e-50 N or less, so that a distant foot pushed."""
     rng = np.random.default_rng(1)
     left = 0
     for _ in range(50):
@@ -272,7 +276,7 @@ def test_what_a_solve_that_ends_early_leaves_on_a_point_that_leaves_is_cleared(e
     """And no more than that: a point that leaves no faster than its own impulse moves it has an impulse that counts."""
     q = ConeProblem.of_feet(2, 3, TOLERANCE, 100)
     q.points[0], q.enough[0], q.scale[0], q.mobility[:] = 3, enough, 0.5, 2.0
-    # Of a solve that has no residual to spare, it is what changes no speed by its rounding.
+    # Without a reserve in the residual, only forces that change a speed by less than rounding are cleared.
     left = 0.1 * max(enough, float(np.finfo(np.float64).eps))
     q.f[:, 2] = [left, left, 1e-3]
     q.u[:, 2] = [1e-3, 0.0, 1e-3]
@@ -284,7 +288,7 @@ def test_what_a_solve_that_ends_early_leaves_on_a_point_that_leaves_is_cleared(e
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 1.0])
 def test_a_problem_takes_half_of_the_budget_at_most(share: float) -> None:
-    """What is cut short is the best so far; what is not is what it was, to the bit."""
+    """A solve that is cut short returns the best result so far. Any other solve is unchanged to the bit."""
     rng = np.random.default_rng(1)
     cut = 0
     for _ in range(30):

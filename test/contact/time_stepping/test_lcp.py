@@ -33,7 +33,7 @@ SOLES = {"point": [[0.0, 0.0]], "block": rectangle(0.3, 0.2)}
 
 @pytest.fixture(scope="module", params=sorted(SOLES))
 def body(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Robot:
-    """A point or a block of 2 kg whose CoM is in its sole, so that friction does not tilt it."""
+    """Return a point or a block of 2 kg with the CoM in its sole, so that friction does not tilt it."""
     return box_robot(tmp_path_factory.mktemp("body"), SOLES[request.param], mass=MASS, height=0.0, mu_s=0.5, mu_d=0.4)
 
 
@@ -62,7 +62,10 @@ def test_a_body_sticks_up_to_the_cone_and_slides_beyond(body: Robot, sides: int,
 
 @pytest.mark.parametrize("angle", [0.0, -np.pi / 2, np.pi / 8, np.pi / 4, 2.0])
 def test_a_body_slides_straight_and_stops(body: Robot, angle: float) -> None:
-    """mu_d m g against the velocity at every step, whatever the heading; at rest after v / (mu g), for good."""
+    """The friction mu_d m g opposes the velocity at every step, for any heading.
+
+    The body stops after v / (mu g) and stays at rest.
+    """
     direction = np.array([np.cos(angle), np.sin(angle)])
     sim = lcp_simulator(body)
     sim.reset(v=np.array([*direction, 0.0, 0.0, 0.0, 0.0]))
@@ -120,7 +123,7 @@ def test_a_disc_that_slides_and_spins_has_coulomb_friction_at_every_vertex(
 
 @pytest.mark.parametrize(("share", "slips"), [(0.99, False), (1.01, True)])
 def test_a_ball_rolls_down_a_slope_and_slips_where_it_is_too_steep(share: float, slips: bool) -> None:
-    """A planar robot on a ball: 5/7 of g sin, up to a slope of 7/2 mu. Nothing holds the point it touches."""
+    """A planar robot on a ball accelerates at 5/7 g sin up to a slope of 7/2 mu. Its contact point can slide freely."""
     ball = special_robot("ball")
     mu, radius = ball.soles[0].friction_dynamic, ball.soles[0].radius
     assert ball.soles[0].friction_static == mu
@@ -171,7 +174,7 @@ def test_energy_never_rises_in_flat_drops(body: Robot, e: float) -> None:
 
 @pytest.mark.parametrize("e", [0.25, 0.5, 0.9])
 def test_a_bounce_returns_e_of_the_speed(body: Robot, e: float) -> None:
-    """In time and height, whatever the step: between its bounces the body falls freely, to rounding."""
+    """This holds in time and height for any step: between its bounces the body is in free fall, to rounding."""
     drop = 0.2
     fall = np.sqrt(2.0 * drop / G)
     for h in (2e-3, 1e-3, 5e-4):
@@ -354,7 +357,7 @@ def test_robots_stand_and_squat_without_pivots(name: str, scenario: str) -> None
     assert result.unresolved == 0
     assert result.state_changes <= (0 if scenario == "stand" else 24)
     assert motion.sim.q[2] > 0.7 * robot.q_nominal[2]
-    # Newton's method finds every answer: that is what makes it cheap.
+    # Newton's method finds every solution, which makes it cheap.
     assert path == 0
 
 
@@ -385,7 +388,10 @@ def test_falls_with_limp_joints_have_an_answer_in_every_step() -> None:
 
 
 def test_the_same_bits_twice_and_from_a_snapshot() -> None:
-    """A landing that bounces and slides, forwards and back; a fresh model knows what the snapshot knows."""
+    """A landing that bounces and slides, forwards and back.
+
+    A fresh model restored from the snapshot continues with the same bits.
+    """
     robot = load_robot("biped14")
     params = {"restitution": 0.3, "sides": 6}
     rng = np.random.default_rng(33)

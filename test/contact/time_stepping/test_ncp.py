@@ -106,7 +106,7 @@ def test_friction_falls_to_the_dynamic_coefficient_in_the_step_that_slips(folder
 
 @pytest.mark.parametrize("heading", 2.0 * np.pi * (np.arange(16) + 0.3) / 16)
 def test_the_cone_is_round(box: Robot, heading: float) -> None:
-    """|f_t| = mu f_n against the slip, whatever its direction: a pyramid would be off by up to 29 %."""
+    """The friction opposes the slip with |f_t| = mu f_n in any direction. A pyramid would be wrong by up to 29 %."""
     direction = np.array([np.cos(heading), np.sin(heading)])
     sim = simulated(box)
     sim.reset(v=np.array([*(3.0 * direction), 0.0, 0.0, 0.0, 0.0]))
@@ -140,7 +140,7 @@ def test_a_ball_rolls_down_a_slope() -> None:
 
 @pytest.mark.parametrize("coefficient", [0.0, 0.5, 1.0])
 def test_a_block_bounces_with_newtons_coefficient(box: Robot, coefficient: float) -> None:
-    """In the step in which it arrives, with the speed that it has at the ground."""
+    """The block bounces in the step of the impact, with the speed that it has at the ground."""
     sim = simulated(box, restitution=coefficient)
     sim.reset(np.array([0.0, 0.0, 0.2, 0.0, 0.0, 0.0, 1.0]))
     fall = np.sqrt(2.0 * 0.2 / G)

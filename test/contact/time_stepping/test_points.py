@@ -1,4 +1,4 @@
-"""Point contacts on whatever bodies: what is left where the solver ends at its tolerance, or its budget."""
+"""Point contacts on arbitrary bodies: residuals if the solver stops at its tolerance or its budget."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _solve(boxed: Any) -> bool:
 
 
 def problem(rng: np.random.Generator, tolerance: float) -> tuple[ConeProblem, Array]:
-    """Return points of two bodies, of which some leave, and their Delassus matrix: of less rank than it has rows."""
+    """Return points of two bodies, some of them separating, and their Delassus matrix, which is rank deficient."""
     J = rng.normal(size=(3 * POINTS, 12))
     D = J @ J.T
     q = ConeProblem.of_feet(0, POINTS, tolerance, 1000)
