@@ -1,4 +1,4 @@
-"""What all controllers of the table have in common."""
+"""Common properties of all registered controllers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def asked(command: Command, robot: str = "biped14") -> np.ndarray:
 def drive(
     controller: Any, height: float, ticks: int, begin: float = 0.0, push: float = 0.0, robot: str = "biped14"
 ) -> list[Observation]:
-    """Let a controller have a robot come down from ``height`` [m], at ``begin`` [s]; return what it saw."""
+    """Run a controller with a robot dropped from ``height`` [m] at time ``begin`` [s]; return its observations."""
     sim = Simulator(loaded(robot))
     q = sim.robot.q_nominal.copy()
     q[2] += height
@@ -64,7 +64,7 @@ def drive(
 
 
 def answers(controller: Any, seen: list[Observation], robot: str = "biped14") -> list[bytes]:
-    """Return what a controller answers to ``seen`` from a reset on, and what it shows."""
+    """Return the answers of a controller to ``seen`` after a reset, and its debug signals."""
     controller.reset(seen[0])
     result = []
     for observation in seen:
@@ -80,7 +80,10 @@ def answers(controller: Any, seen: list[Observation], robot: str = "biped14") ->
     ("name", "robot"), [*((name, "biped14") for name in CONTROLLERS), ("posture", "parallel_ankles")]
 )
 def test_after_a_reset_a_controller_is_a_new_one(name: str, robot: str) -> None:
-    """Whatever it did before, dropped, pushed and steered, at another time: to the bit, torques and what it shows."""
+    """Before the reset the robot was dropped, pushed and steered, at another time.
+
+    Torques and debug signals are equal to the bit.
+    """
     used = made(name, robot)
     seen = drive(made(name, robot), 0.002, 40, robot=robot)
     fresh = answers(made(name, robot), seen, robot)
@@ -114,7 +117,7 @@ def test_other_motions_take_chains_along(mode: str) -> None:
 
 @pytest.mark.parametrize("name", CONTROLLERS)
 def test_a_controller_goes_by_the_time_since_its_reset(name: str) -> None:
-    """On a robot's wall clock it does what it does in a simulation, whose time begins at zero."""
+    """With the wall clock of a robot, it does the same as in a simulation, where time begins at zero."""
     seen, late = drive(made(name), 0.002, 40), 4096.0
 
     def commands(begin: float) -> np.ndarray:
@@ -128,7 +131,7 @@ def test_a_controller_goes_by_the_time_since_its_reset(name: str) -> None:
 
 
 class PlainParams:
-    """Somebody forgot the decorator."""
+    """The decorator is missing on purpose."""
 
     class Params:
         kp = 3.0

@@ -1,4 +1,4 @@
-"""The guard around a controller: what counts as a fall, and what the joints do then."""
+"""The guard around a controller: the definition of a fall, and the behaviour of the joints after it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def robot() -> Robot:
 
 
 def standing(robot: Robot, turn: pin.SE3 | None = None) -> Observation:
-    """Return what the robot measures in its standing posture, turned as a whole by ``turn``."""
+    """Return the measurements in the standing posture, with the whole robot turned by ``turn``."""
     observation = Observation.zeros(robot.nu, len(robot.soles))
     data = robot.model.createData()
     pin.forwardKinematics(robot.model, data, robot.q_nominal)
@@ -144,7 +144,7 @@ def test_the_controller_may_give_up_by_itself_and_begin_again(robot: Robot) -> N
 
 
 def test_after_a_reset_the_velocity_of_before_is_a_new_one(robot: Robot) -> None:
-    """The controller has forgotten it: who still asks for it must be heard."""
+    """The reset controller no longer has the velocity, so the same command must be sent to it again."""
     guard = Guard(Steered(robot, EchoParams(), 1e-3), robot)
     for _ in range(2):
         guard.reset(standing(robot))
@@ -217,7 +217,7 @@ def test_what_a_new_dict_of_readouts_lacks_is_not_a_number(robot: Robot) -> None
 
 def test_a_dict_of_readouts_in_the_place_of_the_first_one_counts() -> None:
     recording, _ = run(RunConfig(controller=f"{__name__}:Rebinding", duration=0.005))
-    # Nobody has answered the last row.
+    # The last row has no answer.
     shown, t = recording.readouts, recording.t[:-1]
     np.testing.assert_allclose(shown["time"][:-1], t, atol=1e-12)
     np.testing.assert_array_equal(np.isfinite(shown["depth"][:-1]), t < 0.0015)

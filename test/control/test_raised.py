@@ -1,4 +1,4 @@
-"""What a controller raised is shown from its own code on; what bipedsim raised is shown whole."""
+"""Tracebacks of a controller begin at its own code. Errors of bipedsim show the whole traceback."""
 
 from __future__ import annotations
 

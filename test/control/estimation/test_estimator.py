@@ -1,4 +1,4 @@
-"""The estimator against the truth of motions, and against what must hold for any measurements."""
+"""The estimator compared with true motions, and properties that hold for any measurements."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_real_sensors_follow_ten_metres_to_five_millimetres(seed: int) -> None:
     seen = look(with_noise(log, seed))
     assert norm(seen.position).max() < 5e-3
     assert norm(seen.turn).max() < 0.003 * np.sqrt(2.0) + 1e-3
-    # Without the delay, what is left is the noise that a controller feels.
+    # Without the delay, the remaining error is the noise that a controller sees.
     noise = look(with_noise(log, seed, measurement_delay=0.0)).velocity[200:]
     assert noise.std(axis=0).max() < 3e-3
     assert np.abs(noise).max() < 1e-2
@@ -101,7 +101,7 @@ def test_robots_whose_imu_sits_anywhere_squat(name: str) -> None:
 
 
 def test_the_imu_may_sit_on_any_link() -> None:
-    """On the shank instead of the trunk it measures something else, and the base moves all the same."""
+    """An IMU on the shank measures another motion than one on the trunk, but the estimate of the base is the same."""
     robot = loaded("biped14")
     shank = robot.model.getJointId("r_knee")
     placement = pin.SE3(pin.exp3(np.array([0.4, -0.9, 0.3])), np.array([0.03, -0.02, -0.2]))
@@ -296,7 +296,7 @@ def test_every_start_warns_of_its_first_fault() -> None:
 
 
 def test_an_estimate_may_start_from_a_robot_in_motion() -> None:
-    """In the middle of a squat both feet tell how fast the base sinks."""
+    """In the middle of a squat, the kinematics of both feet give the vertical velocity of the base."""
     log = squat("biped14")
     fastest = int(np.argmax(norm(log.v[:, :3])))
     assert norm(log.v[fastest, :3]) > 0.15

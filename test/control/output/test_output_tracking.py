@@ -141,9 +141,10 @@ def test_the_surface_is_reached_in_the_time_that_reach_says(arm: Robot) -> None:
 
 @pytest.mark.slow
 def test_sliding_stays_in_its_layer_with_a_tenth_more_or_less_mass(arm: Robot) -> None:
-    """The masses leave over a disturbance d of y'', and u / share brings reach / share: |s| <= layer d share / reach.
+    """Mass errors cause a disturbance d of y'', and u / share brings reach / share: |s| <= layer d share / reach.
 
-    What sampling adds is what is left with the right masses. |e| <= |s| / slope, and no torque turns at every tick.
+    The effect of sampling is measured with the correct masses. |e| <= |s| / slope, and no torque changes its sign at
+    every tick.
     """
     slope, reach, layer = 10.0, 40.0, 0.5
     size = np.array([WAVE["shoulder"], WAVE["elbow"]])
@@ -271,7 +272,7 @@ def test_the_model_accelerates_as_pinocchio_says(biped14: Robot, case: str) -> N
     dynamics.place(observation)
     dynamics.update(observation, resting)
     if case == "air":
-        # Nothing says how fast a robot in the air flies, and its joints do not care.
+        # The base velocity of an airborne robot is not observable, and its joints do not depend on it.
         np.testing.assert_allclose(dynamics.v[3:], v[3:], atol=1e-9)
     else:
         np.testing.assert_allclose(dynamics.v, v, atol=1e-9)
@@ -294,7 +295,7 @@ def test_the_compass_is_known_from_its_load_cells_and_its_imu(right: bool) -> No
     robot = load_robot("compass")
     q, v = WALKER.robot_state(np.array([0.1, -0.3, -0.35, 0.4]))
     if right:
-        # The legs change roles: the right one is what the left one was.
+        # The legs change roles: the right leg takes the state of the left one.
         turn, rate = q[2] + q[3], v[2] + v[3]
         q[2], q[3], v[2], v[3] = turn, -q[3], rate, -v[3]
     sim = Simulator(robot, physics_dt=1e-5)

@@ -1,4 +1,4 @@
-"""The walk of the planar biped: its plan, the forces that feet share, twenty steps and a push, and what is refused."""
+"""The walk of the planar biped: plan, distribution of forces to the feet, twenty steps, a push, invalid arguments."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_velocities_and_accelerations_are_derivatives_and_it_begins_and_ends_at_
 
 
 def test_feet_are_flat_and_a_step_apart_and_the_trunk_is_upright(biped: Robot, walk: PlanarWalk) -> None:
-    """In double support both feet are on the ground, but for the depth to which a landing foot is led."""
+    """In double support both feet are on the ground, within the depth to which a landing foot is controlled."""
     landings = [GAIT.walk_begin + (k + 1) * GAIT.period - GAIT.step_shift for k in range(GAIT.n_steps - 1)]
     for k, landing in enumerate(landings):
         joints = walk.at(landing + GAIT.step_shift)[0]

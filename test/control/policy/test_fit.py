@@ -1,4 +1,4 @@
-"""What does not fit is told by name, all of it at once."""
+"""A policy that does not fit the robot is rejected with all errors at once, by name."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def test_without_its_package_a_network_says_so(tmp_path: Path, monkeypatch: pyte
 
 
 def test_the_library_of_a_network_leaves_nothing_in_the_temporary_folder(tmp_path: Path) -> None:
-    """onnxruntime reports to its makers from its import on, with a thread and a file, unless it is told not to."""
+    """After its import, onnxruntime sends telemetry with a thread and a file, unless it is disabled."""
     pytest.importorskip("onnxruntime")
     from policy_support import Plain
 

@@ -1,4 +1,4 @@
-"""The controller `policy`: what its network sees is put together by numpy here, from the documents of the format."""
+"""The controller `policy`: the tests compute the network input with numpy, from the documents of the format."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def made(file: Path, dt: float = 1e-3, **params: Any) -> Any:
 
 
 def terms(observation: Any, command: Any, action: np.ndarray) -> np.ndarray:
-    """Return what the policy of `deployment` sees, by the words of its document."""
+    """Return the input terms of the policy of `deployment`, in the vocabulary of its format."""
     rotation = pin.Quaternion(observation.imu_orientation).toRotationMatrix()
     gravity = rotation.T @ [0.0, 0.0, -1.0]
     return np.concatenate(
@@ -190,7 +190,7 @@ def test_it_is_asked_at_its_own_rate(tmp_path: Path, dt: float, ticks: int) -> N
 
 
 def test_a_network_of_zeros_is_a_drive_that_holds_the_pose(tmp_path: Path) -> None:
-    """To the bit what the same impedance is without a policy."""
+    """The motion equals, to the bit, that of the same impedance without a policy."""
     network = Plain(51, 14)
     network.w[:] = 0.0
     file = whole(tmp_path)

@@ -1,4 +1,4 @@
-"""What the IMU says of the root link, wherever it is mounted."""
+"""IMU terms describe the root link for any mounting of the IMU."""
 
 from __future__ import annotations
 

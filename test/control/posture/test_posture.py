@@ -36,7 +36,7 @@ def robot(request: pytest.FixtureRequest) -> Robot:
 
 
 class Run:
-    """A closed loop with what it leaves behind."""
+    """A closed loop and its recorded results."""
 
     def __init__(self, robot: Robot, q: np.ndarray | None = None, **params: Any) -> None:
         self.robot = robot
@@ -88,7 +88,7 @@ def test_squats_without_jolt_over_the_support(robot: Robot) -> None:
 
 @pytest.mark.parametrize("line", [[[0.16, 0.0], [-0.08, 0.0]], [[-0.08, 0.0], [0.16, 0.0]]])
 def test_legs_of_five_joints_squat_on_blades(tmp_path: Path, line: list[list[float]]) -> None:
-    """Legs that lean roll over the lines on which they stand: six coordinates of a foot would be one too many."""
+    """Tilted legs roll over the contact lines. Constraining all six coordinates of a foot would be one too many."""
     source = load_robot("biped14").source
     config = yaml.safe_load(source.read_text())
     missing = [side + joint for side in "lr" for joint in ("_ankle_roll", "_ankle_yaw")]
@@ -116,7 +116,7 @@ def test_squats_repeat_after_one_period(robot: Robot) -> None:
 
 
 def test_forces_of_both_feet_hold_the_whole_robot(robot: Robot) -> None:
-    """In the posture it stands in, the six rows of the base are balanced: this is what static equilibrium means."""
+    """In the standing posture the six equations of the base are balanced: the robot is in static equilibrium."""
     support = StaticSupport(robot, balance=0.3)
     torque = support.torque(measured(robot, robot.q_nominal))
     assert np.abs(torque[:6]).max() < 1e-9 * robot.weight
@@ -126,7 +126,10 @@ def test_forces_of_both_feet_hold_the_whole_robot(robot: Robot) -> None:
 @settings(deadline=None, max_examples=40)
 @given(st.sampled_from(STANDING), st.integers(0, 2**32 - 1))
 def test_statics_know_no_base_pose(name: str, seed: int) -> None:
-    """Moved and turned about the vertical, a robot measures and does the same; leaning, it still carries itself."""
+    """The measurements and torques do not change if the robot is moved or turned about the vertical.
+
+    A tilted robot also supports itself.
+    """
     robot = loaded(name)
     random = np.random.default_rng(seed)
     q = robot.q_nominal.copy()
@@ -189,7 +192,7 @@ def test_without_ground_only_gravity_is_held(robot: Robot) -> None:
 
 
 def test_sways_to_rest_after_a_push(robot: Robot) -> None:
-    """Half of m w (distance to the toe), the impulse that brings the capture point to the toe."""
+    """Half of m w (distance to the toe): the impulse that moves the capture point to the toe."""
     run = Run(robot).go(0.5)
     toe = min(v[0] for v in (s.vertices.max(axis=0) for s in robot.soles)) - np.mean([s.centre[0] for s in robot.soles])
     impulse = 0.5 * robot.mass * np.sqrt(9.81 / run.com[-1][2]) * toe

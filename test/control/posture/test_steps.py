@@ -1,4 +1,4 @@
-"""Five steps: the plan against its equations, and the walk that comes of it."""
+"""Five steps: the plan compared with its equations, and the resulting walk."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def walk(robot: str) -> Trace:
 
 
 def swings(run: Trace, gait: Gait) -> list[tuple[int, slice]]:
-    """Return foot and rows of every stretch that a foot spends in the air, for half the time of a step or more."""
+    """Return foot and rows of every swing phase that takes at least half the time of a step."""
     found = []
     for foot in range(2):
         air = np.concatenate([[0], (run.recording.mode[:, foot] == 0).astype(int), [0]])
@@ -163,7 +163,9 @@ def test_the_inertia_of_the_limbs_is_fed_forward() -> None:
 
 @pytest.mark.parametrize("omega", [2.0, 3.3])
 def test_the_pendulum_obeys_its_equation_to_second_order(omega: float) -> None:
-    """Against p = cos(k t), for which x = cos(k t) w^2 / (w^2 + k^2) but for what grows and decays from the ends."""
+    """The reference is p = cos(k t), with the solution x = cos(k t) w^2 / (w^2 + k^2) away from the growing and
+    decaying terms at the ends.
+    """
     k = 4.0
     share = omega**2 / (omega**2 + k**2)
     errors = []
@@ -219,7 +221,7 @@ def test_planned_accelerations_lean_the_ground_reaction(name: str, acceleration:
     planned = np.array([np.nan, 0.0, 0.0, *acceleration])
     observation = measured(robot, robot.q_nominal)
     torque = support.torque(observation, 0.0, planned)
-    # The base at rest is turned as the IMU says, so that its own axes are those of the world but for the lean.
+    # The IMU gives the tilt of the base at rest, so the axes of the base are those of the world except for that tilt.
     assert np.abs(torque[:6]).max() < 1e-9 * robot.weight
 
 

@@ -1,4 +1,4 @@
-"""Steps that catch a pushed robot: how much further they land, the way there, the plan after it, what it is worth."""
+"""Reactive steps after a push: new foothold, path to it, the plan after it, and its benefit."""
 
 from __future__ import annotations
 
@@ -39,18 +39,19 @@ MEAN = np.array([0.02, 0.0])
 def step_with(
     error: Array, planned: Array, *, low: Array = BOX[0], high: Array = BOX[1], latest: float = 0.6
 ) -> CatchStep:
-    """Return a step whose DCM is off by ``error``, on a foot at the origin."""
+    """Return a step on a foot at the origin whose DCM is off by ``error``."""
     end = MEAN + (planned - MEAN) * math.exp(OMEGA * LEFT)
     here = (planned + error, planned, end, LAND, SOLE, np.zeros(2), np.eye(2), low, high, FOOT)
     return CatchStep(*here, LEFT, CatchParams().catch_quickest, latest)
 
 
 def off(step: CatchStep, places: Array, left: Array) -> Array:
-    """Return by how much (n, 2) the DCM is off from what the plan wants beside feet that land so: by its equation.
+    """Return the difference (n, 2) between the DCM and its planned value for these landings, by the equation of the
+    DCM.
 
-    The DCM moves on its own until a foot lands: it is integrated once, to the last of the times ``left`` (n,).
+    The DCM evolves freely until a foot lands. It is integrated once, to the largest of the times ``left`` (n,).
 
-    The ZMP has been kept as far on the way to where it is needed as it is trusted.
+    The ZMP moves by the trusted fraction of the way to the required position.
     """
     grown = math.exp(OMEGA * step.left)
     needed = MEAN + (step.xi - step.planned) * grown / (grown - 1.0)
@@ -68,7 +69,7 @@ places = st.tuples(st.floats(-0.02, 0.1), st.floats(0.01, 0.08)).map(np.array)
 
 @given(small, places)
 def test_no_other_landing_in_reach_leaves_less_of_a_push(error: Array, planned: Array) -> None:
-    """Beside a search over places and times, each judged by the equation of the pendulum."""
+    """The reference is a search over positions and times, each with the equation of the pendulum."""
     step, params = step_with(error, planned), CatchParams()
     found = best_landing(step, OMEGA, params)
     assert (step.low - 1e-6 <= found.place).all()
@@ -93,7 +94,10 @@ def test_without_a_push_a_step_lands_as_planned() -> None:
 
 
 def test_what_place_cannot_give_time_does() -> None:
-    """A push over the foot in the air brings it down sooner, as wide as it may; one that the sole can take, later."""
+    """A push over the swing foot makes it land sooner, at the maximum width.
+
+    A push that the sole can absorb makes it land later.
+    """
     planned = np.array([0.05, 0.03])
     wide = best_landing(step_with(np.array([0.0, 0.12]), planned, high=np.array([0.5, 0.3])), OMEGA, CatchParams())
     assert wide.place[1] == pytest.approx(0.3)
@@ -139,7 +143,7 @@ class Caught:
 
     Attributes:
         gait: The gait. before, after: DCM (n, 2) at ``t`` (n,) before and after that.
-        landing: (2,) where the foot was to land. moved: (2,) by how much it is.
+        landing: (2,) planned landing position. moved: (2,) its displacement.
     """
 
     def __init__(
@@ -243,7 +247,7 @@ def test_no_landing_moves_further_than_is_allowed(shift: Array, most: float) -> 
     assert np.linalg.norm(Caught(shift, most=most).moved) < most + 1e-9
 
 
-# [N.s] ahead, and to the side of the foot in the air: beyond what the same walk takes with feet that land as planned.
+# [N.s] forward, and towards the swing foot: larger than the same walk can take with planned landings only.
 PUSHES = [("biped14", 0, 40.0), ("biped14", 1, 24.0), ("talos", 0, 45.0), ("talos", 1, 28.0), ("g1", 1, 4.5)]
 
 

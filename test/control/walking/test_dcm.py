@@ -18,7 +18,7 @@ places = st.tuples(st.floats(-1.0, 1.0), st.floats(-1.0, 1.0)).map(np.array)
 
 @dataclass
 class Case:
-    """A plan, and what it was made of."""
+    """A plan and its inputs."""
 
     plan: DcmPlan
     omega: float
@@ -145,7 +145,7 @@ def test_the_shift_of_a_new_beginning_is_limited(case: Case, wanted: Array, most
 def test_the_zmp_of_a_swing_gives_way_to_the_inertia_of_the_leg(
     start: Array, end: Array, way: Array, duration: float, kappa: float, share: float, knee: Array
 ) -> None:
-    """From start to end, less kappa a of the way that the foot follows, and what the bending of the leg takes."""
+    """From start to end, minus kappa a of the path of the foot, and minus the effect of the bending leg."""
     plan = DcmPlan.empty(1)
     add_swing(plan, duration, start, end, kappa * way, knee, EVEN)
     solve_backwards(plan, 3.5, end, np.zeros(2))
@@ -158,7 +158,7 @@ def test_the_zmp_of_a_swing_gives_way_to_the_inertia_of_the_leg(
 
 
 def test_the_bending_of_a_leg_leaves_mean_and_place() -> None:
-    """No mean, and no mean of the integral; back half-way by half of what ahead at the ends."""
+    """It has zero mean, and so has its integral. Half-way it is half of the peak, backwards."""
     t = np.linspace(0.0, 0.7, 7001)
     moved = np.array([bending(now, 0.7, 0.1, 0.9) for now in t])
     integral = np.concatenate([[0.0], np.cumsum(0.5 * (moved[1:] + moved[:-1]) * np.diff(t))])
@@ -170,7 +170,7 @@ def test_the_bending_of_a_leg_leaves_mean_and_place() -> None:
 
 
 def test_a_step_asks_for_less_at_its_peaks_than_a_quintic_does() -> None:
-    """Speed and acceleration of a way of 1 m in 1 s, whose quintic has 1.875 m/s and 5.77 m/s^2."""
+    """Peak speed and acceleration of a path of 1 m in 1 s. A quintic has 1.875 m/s and 5.77 m/s^2."""
     shares = np.linspace(0.0, 1.0, 2001)
     _, speed, acceleration = np.array([forward(s, 1.0, 0.0, 1.0) for s in shares]).T
     assert speed.max() == pytest.approx(PEAK, abs=1e-6)

@@ -219,7 +219,10 @@ def test_the_ground_is_as_the_feet_have_found_it() -> None:
 
 @pytest.mark.parametrize(("higher", "leans"), [(0.02, 0.0), (-0.02, 0.0), (0.0, 0.08)])
 def test_steps_are_quick_for_a_while_after_a_landing_on_uneven_ground(higher: float, leans: float) -> None:
-    """Until the ground has been level for some steps; at the same speed, and not for what sensors and drives err by."""
+    """The steps stay quick until the ground has been level for some steps, at the same speed.
+
+    Sensor and drive errors do not trigger quick steps.
+    """
     walked = Walked(GaitParams(swing_inertia=0.005))
     walked.start((0.2, 0.0, 0.0))
     slow, quick = (slowest / OMEGA for slowest in (SLOWEST, GaitParams().uneven_period))
@@ -248,7 +251,7 @@ def test_steps_whose_time_the_user_gives_keep_it_on_uneven_ground() -> None:
 
 
 def test_a_foot_on_the_edge_of_a_tile_is_no_slope() -> None:
-    """It counts as if it leant by 0.1 rad at most: one landing of any angle turns what is planned by half of that."""
+    """It counts as a tilt of at most 0.1 rad, since one landing at any angle turns the plan by half of that."""
     walked = Walked()
     walked.start((0.2, 0.0, 0.0))
     walked.step((0.2, 0.0, 0.0))

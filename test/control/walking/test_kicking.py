@@ -27,10 +27,10 @@ BEGIN, HOLD = 1.0, 5.0
 
 
 class Rows(NamedTuple):
-    """A tick a row: time [s], loads of the feet [N], their soles' origins [m], whether it fell.
+    """One row per tick: time [s], loads of the feet [N], origins of the soles [m], and whether the robot fell.
 
-    ``speed`` and ``spin`` are the ball's [m/s], [rad/s], ``robot`` is what the robot's momentum gained in the
-    tick [N.s], ``ground`` what the ground gave to its feet.
+    ``speed`` and ``spin`` are those of the ball [m/s], [rad/s]. ``robot`` is the change of the momentum of the robot in
+    the tick [N.s], and ``ground`` the impulse of the ground on its feet.
     """
 
     t: Array
@@ -110,7 +110,9 @@ def test_the_foot_that_stands_keeps_its_place() -> None:
 
 @pytest.mark.parametrize("foot", ["left", "right"])
 def test_ball_robot_and_ground_exchange_momentum_in_the_kick(foot: str) -> None:
-    """What the ball gained and the robot did not lose is the floor's: a push upwards, and friction in its cone."""
+    """The ball's momentum beyond that lost by the robot comes from the floor: an upward impulse, and friction within
+    its cone.
+    """
     run = kicked() if foot == "right" else kicked(foot, 0.2, 4.0)
     hit = int(np.argmax(run.speed[:, 0] > 0.1))
     assert run.speed[hit - 1, 0] == 0.0
@@ -159,7 +161,7 @@ def test_a_route_goes_from_rest_to_rest_through_its_points() -> None:
 
 @pytest.mark.parametrize("yaw", [0.0, 0.7])
 def test_the_foot_swings_along_the_heading(yaw: float) -> None:
-    """And the plan ends where it began, over the foot that stands in between."""
+    """The plan ends where it began, over the stance foot."""
     params, route = GaitParams(single_support=0.6, swing_inertia=0.005), route_of(KickParams())
     gait = WalkGait(params, GaitBuild(0.17, 3.3, 0, 0.02))
     R = pin.rpy.rpyToMatrix(0.0, 0.0, yaw)
@@ -177,7 +179,7 @@ def test_the_foot_swings_along_the_heading(yaw: float) -> None:
     np.testing.assert_allclose(gait.step.route[4, 1:], R @ [0.3, 0.0, 0.05], atol=1e-12)
     np.testing.assert_allclose(gait.step.land_p, feet[1])
     assert gait.end == pytest.approx(lifts + route[-1, 0])
-    # What the ball does to the foot is no landing.
+    # The impact of the ball on the foot is not a touchdown.
     assert gait.lowers == pytest.approx(lifts + route[-2, 0])
     # The swing takes kappa a from the ZMP of the pendulum, a quintic's acceleration.
     begin, duration = lifts + route[3, 0], route[4, 0] - route[3, 0]

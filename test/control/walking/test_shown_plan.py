@@ -1,4 +1,4 @@
-"""What zmp shows of its plan, held against where feet and CoM go."""
+"""Plan topics of zmp, compared with the actual motion of the feet and the CoM."""
 
 from __future__ import annotations
 
@@ -63,7 +63,10 @@ def test_steps_alternate_and_go_on_ahead_until_the_robot_stands() -> None:
 
 
 def test_the_planned_com_is_where_the_com_goes() -> None:
-    """Within what the feedback lets it stray, and the DCM ahead of it where the robot accelerates."""
+    """The tolerance is the deviation that the feedback allows.
+
+    The DCM is ahead of the CoM while the robot accelerates.
+    """
     recording = turning()
     planned = np.stack([recording.readouts[f"plan_com_{axis}"] for axis in "xyz"], axis=1)
     # The last row was not answered.

@@ -1,4 +1,4 @@
-"""What a supervisor of the ZMP lets a walk obey."""
+"""The limits that the ZMP supervisor sets on a walk."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ PARAMS = SupervisionParams()
 
 
 def watch(supervisor: Supervisor, seconds: float, near: float = 0.0, stands: bool = False) -> float:
-    """Watch a robot that is told to move, with the ZMP too near to the edge for ``near`` [s]; return what it obeys."""
+    """Let the supervisor watch a commanded walk, with the ZMP too near to the edge for ``near`` [s]; return the limited
+    velocity.
+    """
     for tick in range(round(seconds / DT)):
         margin = 0.5 * PARAMS.margin_least if tick < round(near / DT) else 2.0 * PARAMS.margin_least
         supervisor.watch(tick * DT, margin, True, stands)
@@ -17,7 +19,9 @@ def watch(supervisor: Supervisor, seconds: float, near: float = 0.0, stands: boo
 
 
 def step(supervisor: Supervisor, near: float) -> float:
-    """Take a step whose ZMP is too near to the edge for ``near`` [s]; return the share that is obeyed next."""
+    """Take a step with the ZMP too near to the edge for ``near`` [s]; return the fraction of the command for the next
+    step.
+    """
     watch(supervisor, 0.4, near)
     supervisor.step_begun()
     return supervisor.share
@@ -32,7 +36,7 @@ def test_steps_near_the_edge_halve_the_command_and_then_stop_it_and_good_ones_gi
 
 
 def test_a_robot_that_was_stopped_walks_again_when_it_has_stood_well_for_a_second() -> None:
-    """Found on leaning tiles: it stood to the end of the run under a command to walk."""
+    """Regression on tilted tiles: the robot stood to the end of the run although it was commanded to walk."""
     supervisor = Supervisor(PARAMS, DT)
     assert [step(supervisor, 0.2), step(supervisor, 0.2)] == [0.5, 0.0]
     assert watch(supervisor, 1.5) == 0.0, "while it comes to a stop"

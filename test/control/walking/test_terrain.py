@@ -1,4 +1,7 @@
-"""Walks with a map: footholds judged by the ground itself, stairs up and down, and what cannot be crossed."""
+"""Walks with a map: footholds, stairs up and down, and obstacles that cannot be crossed.
+
+The reference is the ground itself.
+"""
 
 from __future__ import annotations
 
@@ -59,10 +62,10 @@ def test_footholds_lie_whole_on_one_tile(seed: int) -> None:
 def walk(
     ground: Ground, terrain: str, seconds: float, robot: str = "biped14"
 ) -> tuple[Array, Array, ZmpController, float]:
-    """Walk at 0.3 m/s, but for the last 3 s.
+    """Walk at 0.3 m/s and stand for the last 3 s.
 
     Returns:
-        True positions (n, 2, 3) of the soles [m], forces (n, 2) [N], the controller, and how far it wants to go [m].
+        True positions (n, 2, 3) of the soles [m], forces (n, 2) [N], the controller, and the planned distance [m].
     """
     body = loaded(robot)
     controller = make_controller("zmp", body, {"terrain": terrain})
@@ -120,7 +123,10 @@ def test_others_take_ten_steps(robot: str, name: str, rise: float) -> None:
 def test_a_stop_that_the_map_asks_for_is_planned_however_far_the_robot_is_off_its_plan(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Going down with legs too bent G1 tips over, and meets no foothold: to wait for a better moment is for ever."""
+    """Going down with strongly bent knees, G1 tips over and finds no foothold.
+
+    Waiting for a better moment would never end.
+    """
     plans = 0
     begin = ZmpPlan.restart
 

@@ -181,8 +181,11 @@ def test_torques_are_inverse_dynamics_less_the_share_of_the_ground(name: str, se
 
 
 def torsion(name: str, weight: float, counter: float, seed: int) -> tuple[float, Array, Array]:
-    """Return the moment [N.m] of the ground about the vertical through the pivot, by pinocchio, that the tasks ask for
-    while a foot swings, and how well the CoM (3,) and the feet (2, 6) are served."""
+    """Return the vertical moment [N.m] of the ground about the pivot that the tasks require in a swing phase, by
+    pinocchio.
+
+    The second value is the tracking error of the CoM (3,) and of the feet (2, 6).
+    """
     robot = loaded(name)
     q, v = state(robot, seed, 0.05, 0.2)
     body = WholeBody(robot, TaskParams(momentum_weight=weight, posture_weight=1e-3, heading_weight=1e-3))
@@ -228,7 +231,7 @@ def test_a_leg_that_bends_moves_the_zmp_back_half_way(name: str) -> None:
         high, com = body.feet.p[:, 2].copy(), float(body.body.com[2])
         body.update(robot.q_nominal, np.zeros(robot.model.nv))
         assert high[foot] - high[1 - foot] == pytest.approx(0.05, rel=0.05)
-        # Eight linear parts, none of which mends what the last one missed.
+        # The path has eight linear parts. No part corrects the errors of the one before.
         assert com - body.body.com[2] == pytest.approx(-0.03, rel=0.1)
         assert 0.004 < body.knee_inertia(q, foot) < 0.012
 
@@ -267,7 +270,9 @@ def test_turns_are_rotation_vectors(vector: tuple[float, float, float], seed: in
 
 
 def shares(name: str, seed: int, effort: float, contact: tuple[int, ...]) -> tuple[WholeBody, Distribution, bool]:
-    """Return what the feet are asked for when the CoM is accelerated at random by about ``effort`` [m/s^2]."""
+    """Return tasks and foot wrenches for a random CoM acceleration of about ``effort`` [m/s^2], and whether the solve
+    succeeded.
+    """
     robot, body = loaded(name), WholeBody(loaded(name), TaskParams())
     distribution = Distribution(robot, PARAMS, body.body, body.feet)
     body.update(robot.q_nominal, np.zeros(robot.model.nv))
@@ -291,7 +296,7 @@ def pushes_of(sole: Sole, friction: float) -> np.ndarray:
 
 
 def not_of_vertices(sole: Sole, wrench: np.ndarray, friction: float) -> float:
-    """Return what forces at the vertices cannot give of a wrench (6,) about the centre [N, 20 N.m]."""
+    """Return the part of a wrench (6,) about the centre that vertex forces cannot produce [N, 20 N.m]."""
     scale = np.array([1.0, 1.0, 1.0, 20.0, 20.0, 20.0])
     return float(nnls(scale[:, None] * pushes_of(sole, friction), scale * wrench)[1])
 

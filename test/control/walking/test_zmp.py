@@ -1,4 +1,4 @@
-"""Walks of three robots: what the plan promises, what the drives and joints must hold, and what must not matter."""
+"""Walks of three robots: tracking of the plan, limits of drives and joints, and changes that must have no effect."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def walk(name: str) -> tuple[Walker, Rows]:
 
 @lru_cache
 def short(name: str, kind: str = "plain", **params: float) -> tuple[Walker, Rows]:
-    """Return the first steps of that walk; with ``noise`` on the forces, if that is what ``kind`` says."""
+    """Return the first steps of that walk, with ``noise`` on the forces if ``kind`` asks for it."""
     walker = Walker(name, noise_on_forces() if kind == "noise" else None, **params)
     walker.go(BEGIN).go(3.8, (SPEED[name], 0.0, 0.0))
     return walker, walker.rows
@@ -98,9 +98,9 @@ class TestOneWalk:
         assert rows.zmp_margin[(since > 0.05) & (rows.t > 0.01)].min() > 0.0
 
     def test_the_measured_zmp_is_the_centre_of_pressure(self, name: str) -> None:
-        """Of the step before, on feet where the robot believes them to be.
+        """The measurement is of the previous step, with the feet at their estimated positions.
 
-        The ankles cannot tell the inertia of a swinging foot from the ground.
+        The ankle sensors cannot separate the inertia of a swinging foot from ground forces.
         """
         _, rows = walk(name)
         error = np.linalg.norm(rows.zmp_now[1:] - rows.cop[:-1], axis=1)[10:]

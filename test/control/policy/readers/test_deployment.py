@@ -1,4 +1,7 @@
-"""Deployment files of others, written here as their programs write them: each is the same policy as one of our own."""
+"""Third-party deployment files, written here as their programs write them.
+
+Each gives the same policy as our own format.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +109,7 @@ def test_unitree_rl_gym(tmp_path: Path) -> None:
 
 
 def test_unitree_rl_gym_without_its_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Joints are in the robot's order then; the root of the repository may be told by its variable."""
+    """The joints then have the order of the robot. An environment variable can set the root of the repository."""
     file = gym(tmp_path / "repository")
     moved = tmp_path / "biped.yaml"
     file.rename(moved)
@@ -362,7 +365,7 @@ def test_isaac_labs_env_yaml_names_no_joints(tmp_path: Path) -> None:
 
 
 def metadata(**changes: str) -> dict[str, str]:
-    """Return what mjlab's exporter attaches to an ONNX file."""
+    """Return the metadata that mjlab's exporter attaches to an ONNX file."""
 
     def csv(values: list[float]) -> str:
         return ",".join(f"{x:.3f}" for x in values)
