@@ -1,4 +1,4 @@
-"""Which differences of limits between two descriptions are told: numbers that say something."""
+"""Differences of limits between two descriptions: only relevant ones are reported."""
 
 from __future__ import annotations
 

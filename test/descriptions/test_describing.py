@@ -1,4 +1,4 @@
-"""What is said of a robot, and which mistakes are seen."""
+"""Output of `describe`, and the modelling mistakes that it reports."""
 
 from __future__ import annotations
 
@@ -89,7 +89,10 @@ def test_all_that_is_wrong_is_told_at_once(folder: Path) -> None:
 
 
 def test_gains_are_stable_when_they_are_held_for_a_step(folder: Path) -> None:
-    """Judge: the eigenvalues of a step of v' = v - h M^-1 kd v, which leave the unit circle just above ``kd_most``."""
+    """Reference: the eigenvalues of a step of v' = v - h M^-1 kd v.
+
+    They leave the unit circle just above ``kd_most``.
+    """
     robot = load_robot(folder)
     found, mobility = gains(robot), inverse_inertia(robot)
 

@@ -12,7 +12,7 @@ from bipedsim.descriptions.guesses import scaled_gait
 @pytest.mark.parametrize("size", [0.25, 0.5, 2.0])
 @pytest.mark.parametrize("g", [9.81, 1.62])
 def test_a_similar_robot_walks_alike(sole: float, size: float, g: float) -> None:
-    """Lengths scale with the size, speeds with its root and that of gravity; two digits are told."""
+    """Lengths scale with the size; speeds scale with the square root of size times gravity. Two digits are shown."""
     one, other = scaled_gait(0.8, 0.75, sole, 9.81), scaled_gait(0.8 * size, 0.75 * size, sole * size, g)
     for name in ("com_height", "step_height"):
         assert other[name] == pytest.approx(size * one[name], rel=0.08)

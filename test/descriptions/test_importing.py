@@ -1,4 +1,4 @@
-"""Descriptions of a robot whose every number is known, imported without a hand edit."""
+"""Imported descriptions of a robot with known properties need no manual edits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bipedsim.runs import run
 
 
 def imported(tmp_path: Path, text: str, name: str = "small.urdf") -> Imported:
-    """Return what an import makes of a file of this text."""
+    """Import a file with this text; return the result."""
     (tmp_path / name).write_text(text)
     return import_robot(tmp_path / name, tmp_path / "made", replace=True)
 
@@ -125,7 +125,7 @@ def test_a_foot_without_geometry_gets_the_box_of_its_inertia_and_missing_meshes_
     mesh = '<collision><geometry><mesh filename="package://nowhere/foot.stl"/></geometry></collision>'
     made = imported(tmp_path, small_urdf(mesh))
     assert any("no geometry (a box of its inertia)" in text for text in made.notes.said["guessed"])
-    # Once for all links, and not again by whoever loads what was written.
+    # The warning appears once for all links, and not again when the result is loaded.
     missing = [text for text in made.notes.said["doubts"] if "nowhere" in text or "left_foot" in text]
     assert len(missing) == 1
     assert "left_foot, right_foot" in missing[0]
@@ -192,7 +192,7 @@ def test_an_effort_limit_that_is_no_drive_s_is_taken_as_none(tmp_path: Path) -> 
 
 
 def test_zmp_chooses_the_times_of_steps_itself(tmp_path: Path) -> None:
-    """It goes by the pendulum and the speed, as an import cannot."""
+    """It computes the times from the pendulum and the speed, which an import does not know."""
     made = imported(tmp_path, small_urdf())
     config = yaml.safe_load((made.folder / "robot.yaml").read_text())
     assert not {"single_support", "double_support"} & set(config["controllers"]["zmp"])
@@ -409,7 +409,7 @@ def test_a_planar_robot_is_told(tmp_path: Path) -> None:
     st.floats(0.0, 6.3),
 )
 def test_a_sole_lacks_little_of_its_outline_and_says_how_much(points: list[tuple[float, float]], turn: float) -> None:
-    """Judge: the hull of the points, of which no point is farther outside the sole than it says."""
+    """Reference: the convex hull of the points. No point is farther outside the sole than the reported distance."""
     flat = np.array(points) @ np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
     shape = Shape("foot", 1, "hull", np.column_stack([flat, np.zeros(len(flat))]))
     found = find_sole([shape], np.array([0.0, 0.0, -1.0]), np.array([1.0, 0.0, 0.0]), [], 0.8)

@@ -1,4 +1,4 @@
-"""MJCF as a URDF: judged by MuJoCo's own mass matrix and centre of mass, at random angles."""
+"""MJCF converted to URDF. Reference: MuJoCo's mass matrix and centre of mass, at random angles."""
 
 from __future__ import annotations
 
@@ -144,11 +144,11 @@ def test_urdf_and_mjcf_of_one_robot_are_compared(tmp_path: Path) -> None:
 
 
 PLAIN = small_mjcf().replace('damping="0.4" armature="0.01" frictionloss="0.2"', "")
-"""The small robot whose joints say nothing of armature, damping and friction losses."""
+"""The small robot without armature, damping and friction of the joints."""
 
 
 def test_what_a_file_leaves_out_has_the_defaults_of_mjcf(tmp_path: Path) -> None:
-    """Judge: the compiled model, joint by joint."""
+    """Reference: the compiled model, joint by joint."""
     made = imported(tmp_path, PLAIN)
     assert made.robot is not None
     robot, judge = made.robot, mujoco.MjModel.from_xml_string(PLAIN)
@@ -186,7 +186,7 @@ def test_a_urdf_that_states_its_friction_keeps_it_and_zero_is_a_statement(tmp_pa
 
 
 def test_gears_reflect_by_their_square_and_limits_of_joints_and_actuators_count(tmp_path: Path) -> None:
-    """Judge: what MuJoCo adds to the mass matrix, and the force that it gives to a joint for the largest command."""
+    """Reference: the armature in MuJoCo's mass matrix, and the joint force for the largest command."""
     more = (
         '<position joint="left_knee" gear="3" kp="12" kv="0.5" forcerange="-7 7" armature="0.02" damping="0.03"/>'
         '<motor joint="left_hip_roll" gear="-4" ctrlrange="-5 5" armature="0.001"/>'
@@ -271,7 +271,7 @@ FLOOR = '<geom name="floor" type="plane" size="1 1 1" {}/>'
     ],
 )
 def test_the_friction_of_soles_is_that_of_mujoco_s_contacts(tmp_path: Path, floor: str, foot: str, behind: str) -> None:
-    """Judge: the contacts that MuJoCo finds as the robot is let into the floor."""
+    """Reference: the contacts that MuJoCo finds when the robot is lowered into the floor."""
     shape = f'<geom name="NAME" type="box" size="0.1 0.05 0.01" pos="{FOOT}" {foot}/>'
     seen = '<geom type="box" size="0.2 0.2 0.01" contype="0" conaffinity="0" mass="0"/>'
     text = small_mjcf(FLOOR.format(floor), foot=shape + seen)
@@ -333,7 +333,7 @@ def turned(attribute: str, base: str = "<freejoint/>") -> str:
 def test_a_robot_that_stands_in_its_file_stands_whatever_the_axes_of_its_root(
     tmp_path: Path, attribute: str, how: str
 ) -> None:
-    """Judge: MuJoCo's places of all bodies over the soles, with the joints as the import has them."""
+    """Reference: MuJoCo's positions of all bodies relative to the soles, at the joint positions of the import."""
     slides = "".join(f'<joint name="t{n}" type="slide" axis="{a}"/>' for n, a in (("x", "1 0 0"), ("y", "0 1 0")))
     text = turned(attribute, slides if how == "slides" else "<freejoint/>")
     if how == "frame":
@@ -351,7 +351,7 @@ def test_a_robot_that_stands_in_its_file_stands_whatever_the_axes_of_its_root(
     assert [sole.name for sole in robot.soles] == ["left", "right"]
     q, data = robot.q_nominal, robot.model.createData()
     tilt = np.arccos(min(1.0, pin.Quaternion(q[3:7]).toRotationMatrix()[2, 2]))
-    # A keyframe in which the pelvis leans is a posture; anything else says how its axes lie.
+    # A tilted pelvis in a keyframe is a posture. Elsewhere, a tilt describes the axes of the pelvis.
     leaning = np.deg2rad(12.0) if (how, attribute) == ("keyframe", TURNS["a little"]) else 0.0
     assert tilt == pytest.approx(leaning, abs=0.05)
     soles = sole_placements(robot.model, data, robot.soles, q)
@@ -372,7 +372,7 @@ def test_a_robot_that_stands_in_its_file_stands_whatever_the_axes_of_its_root(
 
 
 def test_the_upright_base_of_a_tilted_root_looks_along_x_of_the_root(tmp_path: Path) -> None:
-    """Judge: up in the axes of the root body as MuJoCo has it, and x of the root seen from above the base."""
+    """Reference: "up" in the axes of MuJoCo's root body, and the x axis of the root seen from above the base."""
     text = turned('euler="0 12 20"')
     robot = imported(tmp_path, text).robot
     assert robot is not None
