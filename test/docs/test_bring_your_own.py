@@ -1,6 +1,6 @@
-"""The table "Bring your own" of docs/controllers.md: the command of each row runs as printed and the robot stands.
+"""The table "Bring your own" of docs/controllers.md: each command runs as printed and the robot stands.
 
-A row that nobody added a way to run here fails. The nodes are processes of their own over real DDS.
+The test fails for a new row until a way to run it is added here. The nodes are separate processes and use real DDS.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PAGE = "".join((ROOT / "docs" / name).read_text("utf-8") for name in ("tutorials
 HEAD, *TABLE = rows(section(PAGE, "Bring your own"))
 PATIENCE_S = 240.0
 FAST = ("--clock", "as_fast_as_possible")
-# The vendor's program goes by its own clock, and its commands may come late on a busy machine.
+# The vendor's program uses its own clock, and its commands may be late on a busy machine.
 SLOWLY = ("--clock", "real_time", "--real-time-factor", "0.1")
 
 TRAJECTORY = """
@@ -82,7 +82,7 @@ def env(request: pytest.FixtureRequest) -> dict[str, str]:
 
 
 def typed(command: str, folder: Path, env: dict[str, str]) -> str:
-    """Type a command and return what it says; it must succeed."""
+    """Run a command, which must succeed, and return its output."""
     done = subprocess.run(
         shlex.split(command), cwd=folder, env=env, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
@@ -105,7 +105,7 @@ def headless(command: str, folder: Path, env: dict[str, str]) -> None:
 def brought_up(
     command: str, folder: Path, env: dict[str, str], beside: str = "", clock: Sequence[str] = LOCK_STEP
 ) -> None:
-    """Run a bring-up of half a second with, beside it, what the row says to start."""
+    """Run a launch of half a second together with the program that the row names."""
     pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
     whole = f"{command} {shlex.join(clock)} --duration 0.5 --record run"
     other = None
@@ -162,7 +162,7 @@ def a_policy(row: list[str], folder: Path, env: dict[str, str]) -> None:
 def a_vendors_program(row: list[str], folder: Path, env: dict[str, str]) -> None:
     pytest.importorskip("cyclonedds", reason="cyclonedds is not installed (pip install 'bipedsim[unitree]')")
     command, program = re.findall(r"`([^`]+)`", row[1])
-    # The vendor's own example comes with its SDK: what stands for it speaks the same topics, on a domain of the test.
+    # The vendor's example comes with its SDK. The test uses a program with the same topics, on a domain of its own.
     assert program == "python g1_low_level_example.py lo"
     (folder / "program.py").write_text(textwrap.dedent(VENDOR), encoding="utf-8")
     domain = 100 + os.getpid() % 100
@@ -201,12 +201,12 @@ WAYS: dict[str, Callable[[list[str], Path, dict[str, str]], None]] = {
 
 
 def has(row: list[str]) -> str:
-    """Return what the row is for, without its links."""
+    """Return the purpose of the row, without its links."""
     return re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", row[0])
 
 
 QUICK = (a_class, a_policy, an_agent)
-"""Ways without nodes of their own, each of which takes ten seconds to come up."""
+"""Rows without their own nodes. Each launch takes ten seconds."""
 
 
 @pytest.mark.long

@@ -1,4 +1,4 @@
-"""What the documents say that can be checked: parameters, names, links and command lines."""
+"""Statements of the documents that code can check: parameters, names, links and command lines."""
 
 from __future__ import annotations
 
@@ -88,7 +88,10 @@ def test_all_controllers_are_in_the_overview() -> None:
 
 @pytest.mark.parametrize("page", sorted(set(pages_of_controllers().values())), ids=named)
 def test_parameter_tables_of_controllers_are_those_of_the_code(page: Path) -> None:
-    """A page may serve several controllers: then it has a table for what they share, and one for each."""
+    """A page may describe several controllers.
+
+    Then it has a table of their common parameters and one for each controller.
+    """
     declared: dict[str, dataclasses.Field[Any]] = {}
     for name in (name for name, its in pages_of_controllers().items() if its == page):
         for field in dataclasses.fields(CONTROLLERS[name].Params):
@@ -148,7 +151,7 @@ def test_all_figures_of_a_comparison_are_defined() -> None:
 
 
 def anchors(path: Path) -> set[str]:
-    """Return what a heading of a document is called in a link."""
+    """Return the link anchors of the headings of a document."""
     text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     titles = re.findall(r"^#+ (.+)", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title).strip().lower().replace(" ", "-") for title in titles}
@@ -168,12 +171,12 @@ def test_links_lead_somewhere(path: Path) -> None:
 ELSEWHERE = {"balance.py", "careful.py", "shove.yaml", "ramp.yaml", "CMakeLists.txt", "metadata.yaml", "g1.py"}
 ELSEWHERE |= {"g1_constants.py", "my_module.py", "deploy.yaml", "params/deploy.yaml", "env.yaml", "deploy_mujoco.py"}
 ELSEWHERE |= {"export_io_descriptors.py", "stand.py", "name.py", "my_robot/robot.yaml", "stand.yaml"}
-"""Files that a page tells its reader to write, that a run leaves, or of other projects."""
+"""Files that the reader writes, that a run creates, or of other projects."""
 
 
 @pytest.mark.parametrize("path", [*DOCS, ROOT / "CHANGELOG.rst"], ids=named)
 def test_files_that_are_named_exist(path: Path) -> None:
-    """Paths from the top of the project, and files in backquotes: beside the page, or anywhere in the packages."""
+    """Paths from the root of the repository, and files in backquotes next to the page or anywhere in the packages."""
     text = re.sub(r"https?://\S+", "", path.read_text(encoding="utf-8"))
     folders = "bipedsim|bipedsim_ros|bipedsim_studies|benchmarks|config|docs|examples|launch|requirements|test|tools"
     for name in re.findall(rf"(?<![\w./-])((?:{folders})/[\w./*-]*[\w*])", text):
@@ -187,7 +190,7 @@ def test_files_that_are_named_exist(path: Path) -> None:
 
 
 def resolves(name: str) -> bool:
-    """Return whether a dotted name is a module, or what a module holds."""
+    """Return whether a dotted name is a module or an attribute of a module."""
     try:
         pkgutil.resolve_name(name)
     except (ImportError, AttributeError):
@@ -197,7 +200,7 @@ def resolves(name: str) -> bool:
 
 @pytest.mark.parametrize("path", [*DOCS, ROOT / "CHANGELOG.rst"], ids=named)
 def test_names_of_the_packages_exist(path: Path) -> None:
-    """Modules, and what they hold: as `bipedsim.module.name`, and in the imports of examples."""
+    """Modules and their attributes: as `bipedsim.module.name`, and in the imports of examples."""
     text = path.read_text(encoding="utf-8")
     names = set(re.findall(r"\bbipedsim(?:_ros|_studies)?(?:\.[A-Za-z_]\w*)+", text))
     for module, imported in re.findall(r"^ *from (bipedsim[\w.]*) import (.+)$", text, re.MULTILINE):

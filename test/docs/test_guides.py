@@ -17,7 +17,7 @@ NEEDS = {
     "real_robot": ("mujoco",),
     "trials": ("distributed", "pyarrow"),
 }
-"""Packages of extras that a page tells its reader to install."""
+"""Packages of extras that a page asks its reader to install."""
 
 
 def text_of(path: Path) -> str:

@@ -24,7 +24,7 @@ def printed(page: str) -> list[list[str]]:
 def test_commands_of_the_pages_run_as_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In a folder with what they name: runs/first and runs/walk, and a laboratory's walking.c3d."""
+    """The folder contains the files that the pages use: runs/first and runs/walk, and a laboratory's walking.c3d."""
     monkeypatch.chdir(tmp_path)
     assert main(["run", "--scenario", "walk", "--duration", "5", "--output", "first.npz"]) == 0
     assert main(["export", "first.npz", "-o", "walking.c3d"]) == 0
@@ -33,7 +33,7 @@ def test_commands_of_the_pages_run_as_printed(
     commands = [command for page in PAGES for command in printed(page)]
     assert len(commands) >= 7
     for command in commands:
-        # The simulated time is no part of what is tried.
+        # The test does not need the full simulated time.
         short = ["--duration", "1.9"] if command[0] == "run" else []
         assert main([*command, *short]) == 0, command
         for file in re.findall(r"^wrote (.+)$", capsys.readouterr().out, re.MULTILINE):

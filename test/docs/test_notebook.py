@@ -1,4 +1,4 @@
-"""The notebook in examples/ runs from top to bottom, says what it shows, and stays small."""
+"""The notebook in examples/ runs from top to bottom, prints its stated results, and stays small."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOTEBOOK = ROOT / "examples" / "controller.ipynb"
 
 
 def outputs(notebook: Any) -> Iterator[tuple[str, Any]]:
-    """Yield kind and content of all that cells show; of pictures only the kind, which fonts decide."""
+    """Yield kind and content of all outputs of the cells. Of images, only the kind: their content depends on fonts."""
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             if output.output_type == "stream":

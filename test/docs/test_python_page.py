@@ -1,4 +1,4 @@
-"""Pages of Python: every example runs, in order, and prints what stands behind it."""
+"""Python pages: every example runs, in order, and prints the documented output."""
 
 from __future__ import annotations
 

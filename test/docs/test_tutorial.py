@@ -59,7 +59,7 @@ def lines(start: str) -> list[str]:
 
 
 def told_of_gains() -> list[tuple[float, str, str]]:
-    """Return the table of gains: gain, what happens, largest capture error."""
+    """Return the table of gains: gain, effect, largest capture error."""
     found = re.findall(r"^\| ([0-9.]+) \| (.+?) \| (.*?) ?\|$", PAGE, re.MULTILINE)
     assert len(found) == 3
     return [(float(gain), what, error) for gain, what, error in found]
@@ -160,7 +160,7 @@ def test_the_node_in_python_holds_the_robot_up(ros: Any, folder: Path, tmp_path:
 
 
 def rclcpp_prefixes() -> list[str]:
-    """Return where rclcpp is installed, by what a sourced ROS says."""
+    """Return the location of rclcpp, from the environment of a sourced ROS."""
     prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
     return [prefix for prefix in prefixes if prefix and (Path(prefix) / "include" / "rclcpp").is_dir()]
 
