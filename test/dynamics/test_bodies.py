@@ -39,7 +39,7 @@ def lowest(robot: Robot, d: Dynamics, q: Array, v: Array, normal: Array) -> tupl
 @pytest.mark.parametrize("name", ["biped14", "g1"])
 @pytest.mark.parametrize("angle", [0.0, 0.2])
 def test_a_body_touches_where_one_of_its_points_does(name: str, angle: float) -> None:
-    """What a box around a body says of it at once is never another thing than its points do."""
+    """The test of a bounding box agrees with the test of the points inside it."""
     robot = load_robot(name)
     ground = Ground.slope(angle)
     normal = ground.patches[0].normal_world
@@ -74,7 +74,7 @@ def test_only_points_near_the_plane_of_a_sole_are_left_to_it(up: float, left: in
 
 
 def sole_moved(robot: Robot, up: float) -> Robot:
-    """Return a robot whose soles are higher on its feet by ``up`` [m], standing on them."""
+    """Return a robot with soles moved up by ``up`` [m] on its feet, standing on them."""
     shift = pin.SE3(np.eye(3), np.array([0.0, 0.0, up]))
     soles = tuple(replace(s, placement_joint_sole=s.placement_joint_sole * shift) for s in robot.soles)
     q = robot.q_nominal.copy()
@@ -98,7 +98,7 @@ def test_a_sole_far_above_the_end_of_its_foot_is_no_start() -> None:
 
 
 def foot_frames(robot: Robot) -> list[int]:
-    """Return the frames of the links whose shapes are the feet."""
+    """Return the frames of the links whose shapes form the feet."""
     feet = {sole.joint_id for sole in robot.soles}
     names = {shape.name for shape in robot.shapes.shapes if shape.joint_id in feet}
     return [robot.model.getFrameId(name, pin.FrameType.BODY) for name in names]

@@ -21,7 +21,7 @@ loaded = lru_cache(load_robot)
 
 
 def check(model: pin.Model, q: Array, v: Array) -> None:
-    """Compare everything at (q, v) with pinocchio, each beside its largest entry."""
+    """Compare everything at (q, v) with pinocchio, relative to the largest entry."""
     e, data = Equations.of_model(model), model.createData()
     call(fill, e, q, v)
     pin.crba(model, data, q, pin.Convention.WORLD)
@@ -43,7 +43,7 @@ def check(model: pin.Model, q: Array, v: Array) -> None:
 
 
 def close(ours: Array, wanted: Array, scale: float = 0.0) -> None:
-    """Compare beside the largest wanted entry, or ``scale`` where that is larger."""
+    """Compare relative to the largest expected entry, or to ``scale`` if that is larger."""
     np.testing.assert_allclose(ours, wanted, rtol=0.0, atol=ROUNDING * max(scale, np.abs(wanted).max(), 1e-3))
 
 
@@ -67,7 +67,7 @@ def test_trees_of_all_kinds_of_joints_have_the_equations_of_pinocchio(seed: int,
 
 
 def tree(rng: np.random.Generator, floats: bool) -> pin.Model:
-    """Return a branched model whose joints turn and slide along any axes; some bodies weigh nothing."""
+    """Return a branched model with revolute and prismatic joints along any axes; some bodies have no mass."""
     model = pin.Model()
     if floats:
         model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Random(), "root")

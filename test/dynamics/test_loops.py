@@ -44,7 +44,7 @@ def feet_jacobian(robot: Robot, q: Array) -> Array:
 
 
 def posed(robot: Robot, rng: np.random.Generator, spread: float) -> Array:
-    """Return a posture near standing whose base is put on the ground."""
+    """Return a posture near standing, with the base placed so that the feet are on the ground."""
     return robot.settle(robot.posture + spread * rng.uniform(-1.0, 1.0, robot.nu))
 
 
@@ -62,7 +62,7 @@ def forces(robot: Robot, q: Array, v: Array, tau: Array) -> Array:
     model=st.sampled_from(VELOCITY_LEVEL),
 )
 def test_a_step_of_random_chains_is_what_dense_equations_say(seed: int, count: int, kind: str, model: str) -> None:
-    """Whatever the contact gave, M v+ = M v + h f + J^T p + G^T l and G v+ = -h/2 G' v."""
+    """For any contact impulse, M v+ = M v + h f + J^T p + G^T l and G v+ = -h/2 G' v."""
     rng = np.random.default_rng(seed)
     q = posed(_BIPED, rng, 0.2)
     robot = with_loops(_BIPED, q, seed, count, kind)

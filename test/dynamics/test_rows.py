@@ -57,7 +57,7 @@ def solved(step: Dense, v: Array, rows: Array, goal: Array, impulse: Array) -> t
 @pytest.mark.parametrize("count", [0, 1, 3])
 @pytest.mark.parametrize("name", ["biped14", "talos"])
 def test_rows_are_fixed_whatever_the_contact_does(name: str, count: int) -> None:
-    """General rows, as of closed chains: what the feet see, and what comes back to the joints."""
+    """General constraint rows, as of closed chains: velocities at the feet, and impulses on the joints."""
     robot = load_robot(name)
     dynamics = Dynamics(robot, Ground.flat(), H, StopParams())
     rng = np.random.default_rng(count)
@@ -74,7 +74,7 @@ def test_rows_are_fixed_whatever_the_contact_does(name: str, count: int) -> None
         np.testing.assert_allclose(p.w_free, step.J @ free, atol=1e-9)
         impulse = rng.normal(size=(len(robot.soles), 6))
         after, along = solved(step, v, rows, goal, impulse.ravel())
-        # Delassus: what an impulse changes beside the step without it.
+        # Delassus: the change by an impulse, relative to the step without it.
         np.testing.assert_allclose(p.G @ impulse.ravel(), step.J @ (after - free), atol=1e-8)
         call(change, dynamics.tree, impulse, False, v)
         np.testing.assert_allclose(v + dynamics.change, after, atol=1e-9)

@@ -24,9 +24,9 @@ VELOCITY_LEVEL = [name for name in MODELS if THEORY.get(name, Theory()).rigid]
 
 
 class Case(NamedTuple):
-    """An arm near its stops, whose tip without friction is near the ground.
+    """An arm near its joint limits, with its tip without friction near the ground.
 
-    gaps: (2,) of the joints to their limits, at the ``sides`` +-1; gap: of the tip.
+    gaps: (2,) distance of the joints to their limits at the ``sides`` +-1; gap: of the tip.
     """
 
     q: Array
@@ -108,7 +108,8 @@ def test_stops_and_ground_are_what_brute_force_finds(model: str) -> None:
         sim.advance(case.tau)
         got = np.concatenate([sim.v, sim.stop_impulse, [sim.contact.impulse[0, 2]]])
         several += np.count_nonzero(got[2:]) > 1
-        # Three ways that end at once in a robot that has two: who carries is open, how it moves is not.
+        # Three paths end at the same time in a robot with two degrees of freedom. The distribution of the load is open,
+        # but the motion is not.
         nearest = min(expected, key=lambda x: float(np.abs(got - x).max()))
         np.testing.assert_allclose(got, nearest, atol=2e-8, err_msg=str(case))
         # Two stops hold all of the arm: the ground cannot move it, to rounding, which `lcp` and `ncp` count.

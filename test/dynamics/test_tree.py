@@ -127,7 +127,7 @@ def test_projection_and_advance_agree_with_dense_algebra(seed: int, with_base: b
     assert fastest == pytest.approx(abs(expected).max(), rel=1e-9)
     np.testing.assert_allclose(dynamics.displacement, H * expected, rtol=1e-9, atol=1e-12)
 
-    # Impulses within the step: the displacement is h v + h M^-1 (half of what the torques give + what came early).
+    # Impulses within the step: the displacement is h v + h M^-1 (half the effect of the torques + the early impulses).
     late = rng.random((2, 1)) * impulse
     v_next = v.copy()
     dynamics.advance(v_next, impulse, late)
@@ -205,8 +205,10 @@ def test_pseudo_inverse_of_equations_that_contradict_each_other(n: int, deficien
 
 
 def test_two_points_of_one_body_are_dependent_however_they_lie() -> None:
-    """Their distance cannot change: six rows of rank five. The nearer they lie to an axis, the smaller the pivots
-    before the one that is zero, and the larger what rounding makes of it."""
+    """Their distance is constant, so the six rows have rank five.
+
+    Near an axis, the pivots before the zero pivot are small, and the rounding error of the zero pivot is large.
+    """
     rng = np.random.default_rng(0)
     x, L, work = np.zeros(6), np.zeros((6, 6)), np.zeros((6, 6))
     for off_axis in 10.0 ** rng.uniform(-6.0, 0.0, 500):
