@@ -1,4 +1,6 @@
-"""The face that a sole lies on, against all planes through three corners, and when a sole touches several planes."""
+"""The support face of a sole, compared with all planes through three corners, and the condition for contact with
+several planes.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ LEVEL = np.array([0.0, 0.0, 1.0])
 
 
 def look(foot: Foot, R: np.ndarray, p: np.ndarray, present: int = -1, second: int = -1) -> tuple[int, int, np.ndarray]:
-    """Return what :func:`bridge` finds for a foot at rest: two patches and the polygon."""
+    """Return the result of :func:`bridge` for a foot at rest: two patches and the polygon."""
     foot.patch(p, present, R)
     foot.work.width[0] = WIDTH
     sole = PlacedSole(R, p, foot.vertices, foot.n)
@@ -55,7 +57,7 @@ def test_the_face_is_the_nearest_of_all_planes_above_the_ground(
 ) -> None:
     foot = Foot(tiles(0.02, 0.15, 6, 4, start=0.5, seed=seed, tilt=0.07))
     R = pin.exp3(np.array([turn[0], turn[1], 0.0])) @ pin.exp3(np.array([0.0, 0.0, turn[2]]))
-    # Just above the highest point under it, so that nothing is beside a riser.
+    # The point is just above the highest point of the ground under it, so no riser is next to it.
     p = np.array([x, y, 0.1])
     foot.patch(p, -1, R)
     p = p - (foot.work.clearance[0] - 1e-3) * LEVEL
@@ -83,7 +85,7 @@ def test_toes_on_a_tile_and_heel_on_the_floor() -> None:
     foot = Foot(STEP)
     patch, other, polygon = look(foot, R, p)
     assert {patch, other} == {0, 1}
-    # The face is flush with the sole, from the heel to the edge: what hangs over the tile carries nothing.
+    # The face is flush with the sole, from the heel to the edge. The overhanging part carries no load.
     np.testing.assert_allclose(foot.work.face, 0.0, atol=1e-12)
     assert polygon[:, 0].min() == pytest.approx(-0.1)
     assert polygon[:, 0].max() == pytest.approx(np.hypot(0.12, 0.02) - 0.1, abs=1e-12)

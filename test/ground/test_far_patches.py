@@ -1,4 +1,4 @@
-"""Patches that are far away: what nobody can touch is left out, and nothing that anybody can touch is."""
+"""Distant patches: the code leaves out a patch only if nothing can reach it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GROUND = tiles(0.03, 0.15, 12, 8, start=-0.8, seed=3, tilt=0.08)
 
 
 def slabs() -> Ground:
-    """Return patches of one plane that leans, each with axes of its own: no two have the same origin or direction."""
+    """Return patches of one tilted plane. Each has its own axes; no two have the same origin or direction."""
     lean, half = pin.exp3(np.array([0.05, -0.04, 0.0])), 0.18
     region = np.array([[-half, -half], [half, -half], [half, half], [-half, half]])
     patches = []
@@ -35,7 +35,7 @@ SLABS = slabs()
 
 @dataclass(frozen=True, eq=False)
 class AllNear(Ground):
-    """A ground of which no patch is ever too far away to be looked at."""
+    """A ground on which every patch counts as near."""
 
     def arrays(self) -> GroundArrays:
         found = super().arrays()

@@ -1,4 +1,4 @@
-"""Grounds: closed forms of slopes and stairs, ground files, and what is refused in which words."""
+"""Grounds: closed forms of slopes and stairs, ground files, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the footing must keep when it is compiled: it allocates nothing, and computes what the interpreter does."""
+"""The compiled footing allocates nothing and computes the same as the interpreter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of several planes a foot or a ball meets: on stairs, under a table, beside a riser."""
+"""The plane that a foot or a ball meets among several: on stairs, under a table, next to a riser."""
 
 from __future__ import annotations
 

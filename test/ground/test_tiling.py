@@ -1,4 +1,4 @@
-"""Tiles that lean: side by side in the plan view, no steeper than they may be, at the heights of level ones."""
+"""Tilted tiles: side by side in the plan view, limited in slope, at the heights of level tiles."""
 
 from __future__ import annotations
 
