@@ -1,4 +1,4 @@
-"""The Gymnasium environment: its own checker, seeds, processes, and what standing, falling and going are worth."""
+"""The Gymnasium environment: its own checker, seeds, processes, and rewards of standing, falling and walking."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_what_is_refused_changes_no_bit_of_this_and_of_later_episodes() -> None:
 
 
 def test_later_episodes_go_on_with_the_random_numbers_of_the_seed() -> None:
-    """As Gymnasium has it: a seed once, and then every reset draws what comes next."""
+    """As in Gymnasium, a seed is set once. Every later reset continues its random sequence."""
     env = BipedEnv()
     rng, nu = np_random(6)[0], env.robot.nu
     for seed in (6, None, None):
