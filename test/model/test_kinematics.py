@@ -1,4 +1,4 @@
-"""Standing postures and inverse kinematics, judged by pinocchio's forward kinematics."""
+"""Standing postures and inverse kinematics. Reference: pinocchio's forward kinematics."""
 
 from __future__ import annotations
 

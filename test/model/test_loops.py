@@ -1,4 +1,4 @@
-"""Closed chains as a robot has them: what robot.yaml may say, and the postures that close them."""
+"""Closed chains of a robot: valid entries of robot.yaml, and the postures that close the chains."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_chains_follow_what_the_drives_do(seed: int) -> None:
 
 
 def test_from_tick_to_tick_one_iteration_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And what was followed before a reset is forgotten, to the bit."""
+    """A reset clears the tracked solution, to the bit."""
     chains, asked = Chains(_PARALLEL), []
     of = LoopEquations.at
     monkeypatch.setattr(LoopEquations, "at", lambda self, q: asked.append(0) or of(self, q))

@@ -1,4 +1,4 @@
-"""Loading a robot: what robot.yaml means, and what every kind of broken input says."""
+"""Loading a robot: the meaning of robot.yaml, and the error of every kind of invalid input."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def test_points_and_blades_rest_on_the_ground_in_the_given_posture(write: Write,
 
 
 def test_settle_is_least_squares_over_uneven_feet(tmp_path: Path) -> None:
-    """One knee bent more than the other: no base pose brings all vertices to the ground."""
+    """One knee is bent more than the other, so no base pose puts all vertices on the ground."""
     robot = load_robot("biped14")
     posture = robot.posture.copy()
     posture[robot.joint_names.index("l_knee")] += 0.2

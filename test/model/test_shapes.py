@@ -89,7 +89,7 @@ def test_missing_thin_and_open_meshes_are_named(tmp_path: Path) -> None:
         np.array([[[0.0, 0, 0], [0.1, 0, 0], [0, 0.1, 0]], [[0.1, 0.1, 0], [0.1, 0, 0], [0, 0.1, 0]]]),
     )
     assert thing(tmp_path, '<mesh filename="flat.stl"/>').shapes.warnings[0].fault is ShapeFault.THIN
-    # A tetrahedron that lacks a side, and one of which a side is turned.
+    # A tetrahedron with a missing face, and one with an inverted face.
     points = np.vstack([np.zeros(3), 0.1 * np.eye(3)])
     sides = points[[[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]]
     stl(tmp_path / "whole.stl", sides)

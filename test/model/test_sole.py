@@ -1,4 +1,4 @@
-"""Sole: what counts as a sole, and distances to its edge against brute force."""
+"""Sole: valid soles, and distances to the edge compared with brute force."""
 
 from __future__ import annotations
 
