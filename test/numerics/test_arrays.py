@@ -1,4 +1,4 @@
-"""What is asked of an array in every tick."""
+"""Array operations of every tick."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_one_entry_spoils_all(wrong: float) -> None:
 
 @pytest.mark.parametrize("scalar", [np.float64, np.int64, np.bool_, np.uint8])
 def test_the_scalar_type_of_an_array_type_is_known_for_every_numpy(scalar: type) -> None:
-    """numpy 2.5 made NDArray an alias of the typing module, of which the scalar is the only argument."""
+    """numpy 2.5 made NDArray an alias of the typing module, with the scalar as its only argument."""
     of_numpy_2_4 = np.ndarray[tuple[Any, ...], np.dtype[scalar]]  # type: ignore[valid-type]
     assert scalar_type(NDArray[scalar]) is scalar
     assert scalar_type(of_numpy_2_4) is scalar

@@ -16,7 +16,7 @@ COUNTED_ELSEWHERE = {
     ("bipedsim.numerics.polygons", "simplify"): "each round removes a vertex",
     ("bipedsim.view.thinned", "_keep_extremes"): "goes on to the next stretch, whose rows are counted",
 }
-"""Loops whose limit a reader finds in what they call, and why they end."""
+"""Loops whose limit is in the functions that they call, and the reason why they end."""
 
 
 def compiled(tree: ast.Module) -> Iterator[ast.FunctionDef]:

@@ -1,4 +1,4 @@
-"""What compiled code reads out of a box is what the tuple holds."""
+"""Compiled code reads from a packed struct the same values as the tuple contains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes take turns at a kernel, and nobody waits for the dead."""
+"""Processes compile a kernel in turn, and no process waits for a dead one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ sys.stdin.readline()
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A claim that nobody gives back is given up before the one who runs the tests gives up."""
+    """Time out when a file lock is never released, before the test itself times out."""
     monkeypatch.setattr(claims, "_PATIENCE_S", 240.0)
 
 
@@ -80,7 +80,10 @@ def test_nobody_waits_for_the_dead(tmp_path: Path, other: subprocess.Popen[str])
 
 
 def test_a_folder_that_may_not_be_written_keeps_nobody_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As root, who runs tests in containers, may write everywhere, the refusal is played."""
+    """Containers run tests as root, for whom every folder is writable.
+
+    The test therefore simulates the permission error.
+    """
 
     def refuse(*_: object) -> int:
         raise PermissionError(13, "Permission denied")

@@ -1,4 +1,4 @@
-"""What compiling takes is known, those within others counted once."""
+"""Compile times are measured, and nested compilations count once."""
 
 from __future__ import annotations
 

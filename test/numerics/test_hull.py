@@ -50,7 +50,7 @@ def nearest(hull: Array, inset: float, point: Array) -> Array:
 
 @st.composite
 def supports(draw: st.DrawFn) -> Array:
-    """One foot, or two beside each other, level or turned."""
+    """One foot, or two side by side, level or turned."""
     left = rectangle(0.0, 0.1, draw(angles))
     if draw(st.booleans()):
         return left

@@ -45,7 +45,7 @@ def fresh(path: Path) -> ModuleType:
 
 
 def form(path: Path) -> str:
-    """Return in what form a kernel is kept: of which a machine runs "object", and links "bitcode" into others."""
+    """Return the form in which a kernel is cached: "object" can be run, "bitcode" is linked into other kernels."""
     return str(pickle.loads(path.read_bytes()[kernel_cache._CHECK_BYTES :])[0][1])
 
 

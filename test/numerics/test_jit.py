@@ -1,4 +1,4 @@
-"""Who has to wait for the compiler is told, once, and on stderr."""
+"""A message on stderr announces compilation, once."""
 
 from __future__ import annotations
 

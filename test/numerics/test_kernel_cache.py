@@ -1,4 +1,4 @@
-"""A kernel is compiled again when something changes that its result depends on, in whatever file, and else never."""
+"""A kernel is compiled again if one of its dependencies changes in any file, and only then."""
 
 from __future__ import annotations
 
@@ -94,7 +94,9 @@ class Package:
         }
 
     def run(self) -> tuple[float, set[str]]:
-        """Return what the kernels compute, after a check against the interpreter, and which had to be compiled."""
+        """Return the results of the kernels, after a comparison with the interpreter, and the names of the compiled
+        kernels.
+        """
         modules = self.load()
         compiled = modules["top"].all_of_it(1.0), modules["other"].alone(1.0)
         functions = self.kernels()
@@ -162,7 +164,7 @@ SETTINGS = {
 def test_other_settings_of_the_compiler_are_other_code(
     package: Package, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both stay: whoever goes to and fro between them compiles once."""
+    """Both stay in the cache, so alternating between them compiles each only once."""
     value, _ = package.run()
     package.load()
     caches = [function._cache for function in package.kernels().values()]
@@ -281,7 +283,7 @@ def test_where_nothing_can_be_written_the_cache_of_the_user_is_taken(
 
 @pytest.fixture
 def shipped(package: Package, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder of kernels as a wheel brings them; the package has an empty cache of its own."""
+    """Return a folder of kernels as in a wheel; the package has an empty cache of its own."""
     package.run()
     folder = package.folder.parent / "shipped"
     (package.folder.parent / "cache").rename(folder)

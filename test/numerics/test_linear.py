@@ -60,7 +60,7 @@ def test_of_many_solutions_the_least_one(n: int, data: st.DataObject, seed: int)
     b, expected = A @ free, np.linalg.pinv(A, rcond=1e-8) @ A @ free
     (L, x), work = _room(n), np.zeros((n, n))
     assert linear.solve_singular(A.copy(), b, n, L, x, np.zeros(n), np.zeros(n))
-    # What is rounding in b, each refinement magnifies by the inverse of the shift where A is zero.
+    # Where A is zero, each refinement magnifies the rounding of b by the inverse of the shift.
     rounding = linear.REFINEMENTS * np.finfo(float).eps / linear.SHIFT
     assert_allclose(x, expected, atol=rounding * max(1.0, float(np.abs(b).max())))
     assert_allclose(A @ x, b, atol=1e-12)

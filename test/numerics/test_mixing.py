@@ -60,7 +60,7 @@ def test_a_map_that_is_not_linear_takes_fewer_turns_than_plain_ones(depth: int) 
 
 
 def test_a_turn_that_says_what_is_known_already_is_left_out() -> None:
-    """All unknowns are the same: so are all changes but for their size, and of them only the newest tells anything."""
+    """The unknowns are identical, so all changes are parallel and only the newest one adds information."""
     alone, (x,) = turns_to(np.cos, np.array([0.0]), 1, 1e-12)
     turns, found = turns_to(np.cos, np.zeros(3), 3, 1e-12)
     assert turns == alone

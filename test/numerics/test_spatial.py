@@ -1,4 +1,4 @@
-"""Each kernel of spatial algebra against what it means, in a line of numpy."""
+"""Each kernel of spatial algebra, compared with its definition in a line of numpy."""
 
 from __future__ import annotations
 

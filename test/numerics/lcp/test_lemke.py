@@ -20,10 +20,10 @@ HARD = Path(__file__).parent / "hard_lcps.npz"
 
 
 def foot_problem(rng: np.random.Generator, *, feet: int, vertices: int, sides: int, planar: bool) -> Problem:
-    """Return the problem of one step of ``feet`` on random joints: more vertices than a rigid foot can tell apart.
+    """Return the problem of one step of ``feet`` on random joints, with redundant vertices.
 
-    Feet of a planar robot do not move out of their plane: rows and columns of zeros. Two feet are the same one now and
-    then.
+    Feet of a planar robot do not leave their plane, which gives zero rows and columns. Sometimes two feet are
+    identical.
     """
     nv = int(rng.integers(3, 20))
     root = rng.normal(size=(nv, nv))
@@ -95,10 +95,10 @@ def hard_cases() -> list[tuple[str, Problem]]:
 
 @pytest.mark.parametrize(("name", "problem"), hard_cases(), ids=[name for name, _ in hard_cases()])
 def test_hard_cases_of_a_random_search(name: str, problem: Problem) -> None:
-    """Each one ended some version of the method: by rounding in degenerate rows, in a ray, in a circle.
+    """Each case made some version of the method fail: by rounding in degenerate rows, by a ray, or by a cycle.
 
-    ``landing`` is a step of biped14, ``noise`` has entries off by 1e-13 where rows depend on each other, ``scales`` has
-    rows and columns in units up to 1e8 apart, and ``ties`` numbers rounded to tenths.
+    ``landing`` is a step of biped14, and ``noise`` has errors of 1e-13 in dependent rows. ``scales`` has rows and
+    columns in units up to 1e8 apart, and ``ties`` has numbers rounded to tenths.
     """
     M, q = problem
     result = solve_lcp(M, q)
