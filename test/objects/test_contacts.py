@@ -1,4 +1,4 @@
-"""What points of contact know of the step before, and of the surfaces of both bodies."""
+"""Contact points: their state from the previous step, and the surface properties of both bodies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ BRICK = {"shape": "box", "size": (0.3, 0.2, 0.1)}
 
 
 def test_what_slides_slowly_has_dynamic_friction_all_the_same() -> None:
-    """Pushed so that it slows down by 0.5 m/s^2. Static friction could stop it within a step, but it does not stick."""
+    """The brick is pushed so that it decelerates by 0.5 m/s^2.
+
+    Static friction could stop it within a step, but must not act.
+    """
     static, dynamic, slows = 0.9, 0.3, 0.5
     brick = BRICK | {"position": (0.0, 0.0, 0.05), "velocity": (0.02, 0.0, 0.0)}
     w = world(brick | {"friction_static": static, "friction_dynamic": dynamic})
@@ -30,7 +33,7 @@ def test_what_slides_slowly_has_dynamic_friction_all_the_same() -> None:
 def test_of_two_bodies_that_slide_the_smaller_dynamic_friction_counts(
     under: tuple[float, float], over: tuple[float, float], expected: float
 ) -> None:
-    """A light brick on a slab that lies on the ground: mu g slows it down."""
+    """A light brick on a slab on the ground decelerates by mu g."""
     slab = {"shape": "box", "size": (2.0, 1.0, 0.1), "mass": 50.0, "position": (0.0, 0.0, 0.05)}
     brick = BRICK | {"mass": 0.01, "position": (-0.5, 0.0, 0.15), "velocity": (1.5, 0.0, 0.0)}
     names = ("friction_static", "friction_dynamic")

@@ -1,4 +1,4 @@
-"""Where a ball meets a cylinder or a box, beside a search over the surface of the other one."""
+"""Contacts of a ball with a cylinder or a box, compared with a search over the surface of the other body."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_ball_is_pushed_out_the_nearest_way(shape: str, share: tuple[float, fl
     if distance - BALL > 0.5e-3:
         return
     assert c.points[0] == 1
-    # The nearest point of the search is beside the nearest one of the surface, and not nearer.
+    # The nearest point of the search is close to the nearest one of the surface, and not nearer to the ball.
     out = float(c.gap[0]) + BALL
     assert np.sqrt(max(distance**2 - BESIDE**2, 0.0)) - 1e-9 <= abs(out) <= abs(distance) + 1e-9
     assert abs(out) < 1e-9 or (out < 0.0) == inside

@@ -1,4 +1,4 @@
-"""What users write of objects: everything wrong is said at once, and texts hold it to the bit."""
+"""Object descriptions: all errors are reported at once, and the text format is exact to the bit."""
 
 from __future__ import annotations
 

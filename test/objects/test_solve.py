@@ -14,7 +14,7 @@ DEEP = 8e-3
 @pytest.mark.parametrize("h", [1e-3, 2e-4, 5e-5])
 @pytest.mark.parametrize("keys", [{"shape": "ball", "radius": 0.1}, {"shape": "box", "size": (0.2, 0.2, 0.2)}])
 def test_a_body_that_begins_in_the_ground_is_not_thrown_out_of_it(keys: dict[str, Any], h: float) -> None:
-    """It rises to the surface and stays there, whatever the step: it is never higher than a twentieth of its depth."""
+    """It rises to the surface and stays there at any step size. It is never above a twentieth of its initial depth."""
     w = world(keys | {"position": (0.0, 0.0, 0.1 - DEEP)}, h=h)
     heights = []
     for _ in range(round(0.4 / h)):

@@ -1,4 +1,4 @@
-"""What a world says of its bodies, and does to them, at frames that are turned and away from the centre of mass."""
+"""Poses, velocities and pushes of the bodies of a world, in turned frames away from the centre of mass."""
 
 from __future__ import annotations
 
