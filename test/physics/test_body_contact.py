@@ -55,7 +55,7 @@ def test_a_box_slides_as_coulomb_says(tmp_path: Path, model: str, friction: floa
 
 @pytest.mark.parametrize("model", VELOCITY_LEVEL)
 def test_a_ball_that_slides_rolls_in_the_end(tmp_path: Path, model: str) -> None:
-    """What is left of the speed: 1 / (1 + I / (m r^2)) of it, whatever the friction (5/7 for a full ball)."""
+    """The final speed is 1 / (1 + I / (m r^2)) of the initial one, for any friction (5/7 for a full ball)."""
     radius = 0.2
     robot = thing(tmp_path, f'<sphere radius="{radius}"/>')
     sim = Simulator(robot, contact=model)
@@ -107,13 +107,13 @@ def test_a_ball_bounces_as_newton_says(tmp_path: Path) -> None:
 
 
 def fallen(name: str, model: str, seconds: float, **hardware: object) -> tuple[Robot, Simulator, list[str]]:
-    """Return a robot that was let fall, forward and a little aside, its joints damped, and what the monitors said."""
+    """Return a robot after a fall forward and slightly sideways, with damped joints, and the monitors' reports."""
     robot = load_robot(name)
     sim = Simulator(robot, contact=model, hardware=dict(hardware))
     said: list[str] = []
 
     def note(monitor: str, text: str, begun: object) -> None:
-        # What a model does with its feet alone is not asked here.
+        # Contacts of the feet alone are not tested here.
         if sim.reactions.touching is not None and sim.reactions.touching.carries:
             said.append(text)
 
@@ -169,7 +169,7 @@ def test_a_fallen_robot_comes_to_rest_on_the_ground(name: str, model: str) -> No
 
 @pytest.mark.parametrize("model", sampled(VELOCITY_LEVEL))
 def test_contact_gives_no_energy_while_a_robot_falls(model: str) -> None:
-    """From the stand to the ground without drives: all contacts and stops, as the monitors judge every step."""
+    """The robot falls without drives. The monitors check all contacts and joint limits in every step."""
     robot = load_robot("biped14")
     sim = Simulator(robot, contact=model)
     monitors = sim.watch(lambda monitor, text, begun: None)
@@ -202,7 +202,7 @@ def test_same_bits_again_and_from_a_snapshot() -> None:
 
 
 def test_a_robot_stands_as_without_body_contact() -> None:
-    """No bit changes while no other body touches."""
+    """The motion is equal to the bit while no other body is in contact."""
     robot = load_robot("biped14")
     sims = [Simulator(robot, hardware={"body_contact": on}) for on in (True, False)]
     for _ in range(200):
@@ -270,9 +270,9 @@ FLAP = """<link name="flap"><inertial><origin xyz="0.1 0 0"/><mass value="0.01"/
 @pytest.mark.parametrize("model", sampled(VELOCITY_LEVEL))
 @pytest.mark.parametrize(("limit", "moved"), [(0.003, "joints: [hinge]"), (0.01, "joints: []\npassive: [hinge]")])
 def test_a_blow_turns_no_joint_through_its_stop(tmp_path: Path, model: str, limit: float, moved: str) -> None:
-    """A box falls flat on the ground; the flap on it was at rest, farther from its stop than a step would take it.
+    """A box falls flat on the ground. The flap on it was at rest, farther from its joint limit than one step of motion.
 
-    What the stop does is told of joints with a drive and without.
+    The impulse of the limit is reported for joints with and without a drive.
     """
     urdf = URDF.format(shape='<box size="0.4 0.3 0.1"/>', i=INERTIA, x=0.0)
     (tmp_path / "thing.urdf").write_text(urdf.replace("</robot>", FLAP.format(limit=limit)))
@@ -344,7 +344,7 @@ def test_a_start_with_links_in_each_other_is_refused_by_name(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(("depth", "refused"), [(0.009, False), (0.011, True)])
 def test_a_start_may_be_a_centimetre_deep(tmp_path: Path, depth: float, refused: bool) -> None:
-    """Of arms 0.2 m apart and 0.05 m thick that lean towards each other by the same angle, the ends meet first."""
+    """Two arms, 0.2 m apart and 0.05 m thick, tilt towards each other by the same angle. Their ends meet first."""
     angle = np.arcsin((0.1 + depth) / 1.6)
     sim = Simulator(arms(tmp_path))
     with pytest.raises(ConfigError) if refused else nullcontext():

@@ -140,7 +140,7 @@ def test_one_step_searches_where_its_resolves_do_not_settle() -> None:
 
 
 def test_where_no_rule_leads_to_the_set_single_vertices_do() -> None:
-    """The landing of two feet of eight vertices, for which neighbours of what failed take 23 solves."""
+    """A landing of two feet with eight vertices each. A search over neighbours of failed sets takes 23 solves."""
     states = States(2, 8, seed=208)
     step = states.next()
     before = states.model.result.candidates

@@ -147,7 +147,7 @@ def test_feet_do_not_creep_under_a_steady_push(name: str, model: str) -> None:
     poses = motion.sim.ground_truth().pose_world_sole
     moved, creep = np.abs(poses - start)[:, :2].max(), np.abs(poses - settled)[:, :2].max()
     print(f"\n{name} {model}: {moved:.1e} m, {creep:.1e} m of them in the last second")
-    # The ground takes the push, but for what makes the robot sway.
+    # The ground takes the push, except for the part that makes the robot sway.
     assert np.mean(sideways) == pytest.approx(swayed - 50.0, abs=0.05)
     assert moved < expected.give(50.0) + (1e-6 if landed else 1e-7)
     assert creep < expected.give(1.0) + 1e-7

@@ -30,6 +30,6 @@ def test_one_step_and_exact_slide_alike_and_resolve_every_step(states: int) -> N
             assert sim.contact.unresolved == 0
             ends.append(np.append(sim.q, sim.t))
         np.testing.assert_allclose(ends[1], ends[0], atol=1e-9)
-        # Single vertices may share the load in another way in the step in which it stops, which is then not the last:
-        # off by no more than the way of that step.
+        # In the stopping step, single vertices may share the load differently, so the stop may take one more step. The
+        # difference is at most the distance of that step.
         np.testing.assert_allclose(ends[2][:7], ends[0][:7], atol=0.3 * G * 1e-3**2)

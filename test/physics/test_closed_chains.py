@@ -31,7 +31,7 @@ _PARALLEL = load_robot("parallel_ankles")
 
 
 class Watched:
-    """A simulation whose loops and monitors are looked at in every step."""
+    """A simulation with checks of its chains and monitors in every step."""
 
     def __init__(self, robot: Robot, model: str, physics_dt: float = H, **hardware: float | bool) -> None:
         self.sim = Simulator(robot, contact=model, physics_dt=physics_dt, hardware=hardware)
@@ -126,7 +126,7 @@ def test_a_linkage_moves_as_its_one_coordinate_does(tmp_path: Path, model: str) 
 
 @pytest.mark.long
 def test_a_minute_of_swinging_keeps_loop_and_energy(tmp_path: Path) -> None:
-    """The loop stays closed, and does no work: what is lost or gained is less than in a chain that is open."""
+    """The chain stays closed and does no work. The energy error is smaller than for an open chain."""
     robot = linkage(tmp_path)
     energies = {}
     for loops in (robot.loops, ()):
@@ -265,7 +265,7 @@ def test_a_limp_robot_falls_with_its_chains_closed(model: str, restitution: floa
     for _ in range(600):
         watched.advance(np.zeros(robot.nu))
         now = watched.energy()
-        # What the integration errs by in a step.
+        # Integration error of a step.
         assert now < before + 0.03
         before = now
         landed += bool((sim.contact.impact[:, 2] > 0.0).any())
@@ -280,7 +280,7 @@ def test_a_limp_robot_falls_with_its_chains_closed(model: str, restitution: floa
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_stop_of_a_joint_without_a_drive_carries_through_the_loop(tmp_path: Path, model: str) -> None:
-    """The rocker at its limit, the crank pushed on: virtual work says what the stop carries."""
+    """The rocker is at its limit and the crank is pushed further. Virtual work gives the load on the joint limit."""
     free = linkage(tmp_path, gravity=0.0)
     limit = float(free.q_nominal[2])
     robot = linkage(tmp_path, gravity=0.0, rocker_limits=(-9.0, limit))
@@ -293,7 +293,7 @@ def test_a_stop_of_a_joint_without_a_drive_carries_through_the_loop(tmp_path: Pa
     stop = watched.sim.dynamics.stops.impulse[list(watched.sim.dynamics.stopped_joints).index("c")]
     assert stop / H == pytest.approx(-tau / ratio, rel=1e-6)
     assert watched.said == []
-    # From afar: it arrives within a step, with all that hangs on it.
+    # It starts far from the limit and reaches it within a step, with all attached bodies.
     watched.sim.reset(robot.settle([0.1]))
     before = np.inf
     for _ in range(400):
@@ -398,7 +398,7 @@ def test_an_open_loop_is_refused_at_the_start_and_by_a_snapshot(tmp_path: Path) 
     for begin in (sim.reset, lambda wrong: sim.restore(replace(sim.snapshot(), q=wrong))):
         with refusal(place="loop 'pin'"):
             begin(q)
-    # What was rounded is closed.
+    # A rounded configuration is closed.
     sim.reset(np.round(robot.q_nominal, 7))
     assert LoopEquations(robot.model, robot.loops).gaps(sim.q).max() < 1e-12
 

@@ -1,4 +1,4 @@
-"""Bodies with a known answer, under every contact model: exact, but for how far its theory lets contacts give way."""
+"""Bodies with known solutions, under every contact model: exact, except for the compliance of each model."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_slopes_in_any_direction_stick_or_slide_down_the_steepest_line(
 ) -> None:
     """The normal is not world z, and the axes of the ground and of the box are turned against the slope.
 
-    What slides has friction mu_d N, and the impulse of N is that of gravity and of what the box moves along the normal.
+    Sliding friction is mu_d N. The impulse of N comes from gravity and from the motion of the box along the normal.
     """
     expected = theory(model)
     downhill = np.array([np.cos(direction), np.sin(direction), 0.0])
@@ -95,7 +95,8 @@ def test_slopes_in_any_direction_stick_or_slide_down_the_steepest_line(
         angle = np.arctan(0.5 * factor)
         ground = plane(angle, direction)
         normal = ground.patches[0].rotation_world_patch[:, 2]
-        # What rings as it is put down has slipped at a vertex: only the same friction again lets it stick.
+        # A body that rings after it was put down has slipped at a vertex. It sticks again only if both coefficients are
+        # equal.
         dynamic = 0.4 if factor > 1.0 or expected.rigid else 0.5
         box = box_robot(folder, rectangle(0.3, 0.2), mu_s=0.5, mu_d=dynamic)
         sim = simulator(box, model, ground)
@@ -115,7 +116,7 @@ def test_slopes_in_any_direction_stick_or_slide_down_the_steepest_line(
         gained = velocity_of(sim) - before
         pressed = G * np.cos(angle) * passed + gained @ normal
         slid = gained - (gained @ normal) * normal
-        # What was put down without any depth may still swing about the one that it will have.
+        # A body that is put down at zero depth may still oscillate about its static depth.
         assert abs(moved @ normal) < 2.0 * expected.depth(2.0 * G / 4) + 1e-10
         # Where the box turns, the slip of its corners is aslant, and where its corners broke away one by one, its own.
         aside = np.linalg.norm(before - (before @ line) * line - (before @ normal) * normal)
@@ -247,7 +248,10 @@ def test_falling_quadruped_comes_to_rest_on_its_feet(folder: Path, model: str) -
 
 
 def test_left_and_right_foot_may_differ(model: str) -> None:
-    """A hexagon beside a narrow rectangle of other friction: each is judged by its own shape and friction."""
+    """One foot is a hexagon, the other a narrow rectangle with another friction.
+
+    Each follows its own shape and friction.
+    """
     plain = load_robot("biped14")
     hexagon = np.array([0.04, 0.0]) + np.array(regular_polygon(6, 1.0)) * [0.12, 0.07]
     left = dataclasses.replace(plain.soles[0], vertices=hexagon, friction_static=0.7, friction_dynamic=0.6)

@@ -1,4 +1,4 @@
-"""What holds under every contact model of the table, each as exactly as its theory says."""
+"""Properties that hold under every contact model, each as exactly as the theory of the model says."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_a_box_over_a_nose_tips_when_its_centre_is_beyond_it(box: Robot, model: 
 
 
 def test_a_box_over_a_nose_sticks_under_a_pull(box: Robot, model: str) -> None:
-    """A compliant sole gives way by micrometres, and what the nose supports of it becomes another polygon meanwhile."""
+    """A compliant sole gives way by micrometres, so the part of it that the nose supports becomes another polygon."""
     expected = theory(model)
     sim = over_a_nose(box, model, -0.05)
     run(sim, expected.rest)

@@ -1,4 +1,4 @@
-"""Semi-implicit Euler is of first order: measured on a squat, whose torques do not depend on the step."""
+"""Semi-implicit Euler is of first order. The test is a squat whose torques do not depend on the step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Robots that fall and come to rest, and one that gets to its knees: judged by pinocchio from the states alone."""
+"""Robots that fall and come to rest, and one that gets to its knees. pinocchio computes the reference from the states
+alone.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +30,12 @@ class Followed:
     """A motion of n steps.
 
     Attributes:
-        robot, sim: Who moved, at its end.
+        robot, sim: Robot and simulator at the end of the motion.
         energy: (n + 1,) kinetic and potential [J], before and after each step.
-        equation: (n,) what is left of A(q) (v+ - v) + h A'(q, v) v less all impulses from outside [N.s], A the
-            centroidal momentum matrix where the step began. momentum: (n,) the same of the change of momentum from
-            state to state.
-        parts: (n,) whether a step was taken in parts, as something arrived within it. pushed: (n,) whether it was
-            pushed.
+        equation: (n,) residual of A(q) (v+ - v) + h A'(q, v) v minus all external impulses [N.s]. A is the
+            centroidal momentum matrix at the beginning of the step. momentum: (n,) the same for the change of momentum
+            between states.
+        parts: (n,) whether an impact divided the step. pushed: (n,) whether the step had a push.
         force: (n, 3) of the ground on the whole robot [N]. work: (n,) of the drives [J].
         beyond: (n,) how far a joint is beyond its limits [rad]. depth: (n,) the deepest a body is in the ground [m].
     """
@@ -104,12 +105,12 @@ def energy_of(robot: Robot, data: pin.Data, sim: Simulator) -> float:
 
 
 def check(done: Followed, rises: float, creeps: float = 1e-3) -> None:
-    """Assert what holds of every fall.
+    """Check the properties of every fall.
 
     Args:
         done: The fall.
-        rises: What integration of fast joints may add in a step [J].
-        creeps: Level force [N] that is left where a joint still creeps.
+        rises: Energy that the integration of fast joints may add in a step [J].
+        creeps: Horizontal force [N] that remains while a joint still creeps.
     """
     check_balance(done)
     # At rest on the ground, which carries the weight and nothing else, until a joint that creeps falls off its edge.
@@ -129,7 +130,7 @@ def check(done: Followed, rises: float, creeps: float = 1e-3) -> None:
 
 
 def check_balance(done: Followed) -> None:
-    """Assert what holds of every motion: balance of momentum, work of contact, depth and stops."""
+    """Check every motion: balance of momentum, work of contact, depth and joint limits."""
     # With contact the equation of motion holds, in flight momentum itself; of steps in parts see the monitors.
     balance = np.minimum(done.equation, done.momentum)
     assert balance[~done.parts].max() < 1e-8
@@ -155,9 +156,10 @@ def test_a_pushed_biped_falls_and_comes_to_rest(model: str) -> None:
 )
 @pytest.mark.parametrize("model", VELOCITY_LEVEL)
 def test_a_robot_falls_and_comes_to_rest(name: str, seconds: float, model: str, push: float) -> None:
-    """Within 1.3 to 8 s after it began; without a push biped14 first balances on what it fell onto for 4 s.
+    """It comes to rest 1.3 to 8 s after the start. Without a push, biped14 first balances on the fallen posture for 4
+    s.
 
-    Joints with little damping may creep on and swing again, as the grippers of talos and the wrists of g1.
+    Joints with little damping may creep on and swing again, such as the grippers of talos and the wrists of g1.
     """
     check(fall(name, model, seconds, push), rises=5e-2, creeps=1e-2)
 
@@ -173,7 +175,7 @@ def test_what_the_energy_rises_by_is_the_error_of_the_integration() -> None:
 
 
 def test_momentum_from_state_to_state_is_of_first_order_through_impacts() -> None:
-    """M and the bias are those where a step begins: what all its steps leave of a fall halves with the step."""
+    """M and the bias are those at the beginning of a step. The sum of the residuals of a fall halves with the step."""
     robot = load_robot("biped14")
     model = robot.model
     data = model.createData()
@@ -203,7 +205,7 @@ KNEELING = ((0.0, 0.0, 0.02, 0.7), (0.2, 0.0, 0.02, 0.7), (1.4, -2.05, 1.6, 0.7)
 
 @pytest.mark.parametrize("model", sampled(VELOCITY_LEVEL))
 def test_a_robot_that_lies_gets_to_its_knees(model: str) -> None:
-    """It lies on its front and pulls its knees under itself: they and the trunk carry it, 0.3 m higher."""
+    """It lies on its front and pulls its knees under itself. Knees and trunk then support it, 0.3 m higher."""
     robot = load_robot("biped14")
     sim = Simulator(robot, contact=model)
     times, angles = np.array(KNEELING)[:, 0], np.array(KNEELING)[:, 1:].T
@@ -233,13 +235,13 @@ def test_a_robot_that_lies_gets_to_its_knees(model: str) -> None:
     assert len(shapes) == 3
     assert done.force[-200:].mean(axis=0) == pytest.approx([0.0, 0.0, robot.weight], abs=1e-2 * robot.weight)
     assert sim.q[2] - q[2] > 0.3
-    # What the drives gave it has, or friction took.
+    # The energy from the drives is in the robot, or friction took it.
     gained = done.energy[-1] - done.energy[0]
     assert 0.09 * robot.weight < gained < done.work.sum() + 1e-3 * robot.weight
 
 
 def placed_on_its_front(robot: Robot, joints: Array) -> Array:
-    """Return a configuration (nq,) in which the robot lies face down with a level trunk, its lowest point on z = 0."""
+    """Return a configuration (nq,) of a robot that lies face down with a level trunk, its lowest point on z = 0."""
     q = np.zeros(robot.model.nq)
     q[3:7] = pin.Quaternion(pin.rpy.rpyToMatrix(0.0, 0.5 * np.pi, 0.0)).coeffs()
     q[robot.idx_q] = joints

@@ -30,7 +30,7 @@ def without_friction(name: str) -> Robot:
 
 
 def thrown(robot: Robot, h: float, model: str = "one_step", speed: float = 1.0, **given: object) -> Simulator:
-    """Return a simulation of a robot high above the ground, whose loops stay closed, with velocities by chance."""
+    """Return a simulation of a robot high above the ground with random velocities; its chains stay closed."""
     sim = Simulator(robot, contact=model, physics_dt=h, hardware=FREE | given)
     q, v = robot.q_nominal.copy(), speed * np.random.default_rng(1).normal(size=robot.model.nv)
     q[UP.get(robot.name, 2)] += 5.0
@@ -102,7 +102,7 @@ def test_a_rigid_robot_turns_over_as_eulers_top(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["biped14", "parallel_ankles", "planar_biped"])
 def test_energy_is_of_second_order_and_momentum_stays(name: str) -> None:
-    """Of robots with joints, with closed chains, and in a plane; pinocchio judges."""
+    """Robots with joints, with closed chains, and in a plane. pinocchio computes the reference."""
     robot = without_friction(name)
     model, data = robot.model, robot.model.createData()
     kept = [0, 2, 4] if name in UP else range(6)
@@ -184,7 +184,8 @@ def test_joints_move_as_another_integrator_has_it(damping: float) -> None:
     begun = thrown(robot, 1e-3)
     q, v, dt = begun.q.copy(), begun.v.copy(), 1e-3
     for _ in range(200):
-        # In the coordinates of the configuration before: d/dt of the way is v, but for terms of the order of the way.
+        # In the coordinates of the previous configuration, the derivative of the displacement is v, up to terms of the
+        # order of the displacement.
         a = acceleration(q, v)
         b = acceleration(pin.integrate(model, q, 0.5 * dt * v), v + 0.5 * dt * a)
         c = acceleration(pin.integrate(model, q, 0.5 * dt * (v + 0.5 * dt * a)), v + 0.5 * dt * b)
@@ -235,7 +236,7 @@ def test_contact_models_have_no_part_in_flight(name: str, rounding: float) -> No
 
 
 def test_flight_is_repeated_to_the_bit_from_any_of_its_steps() -> None:
-    """Also where chains are closed, whose next step depends on whether the last one was in flight."""
+    """This includes closed chains, for which the next step depends on whether the last one was in flight."""
     robot = loaded("parallel_ankles")
     sim, other = thrown(robot, 1e-3), Simulator(robot, hardware=FREE)
     for _ in range(20):

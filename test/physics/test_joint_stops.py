@@ -1,4 +1,4 @@
-"""Stops of joints under every contact model: closed forms, what stays within the limits, and what is conserved."""
+"""Joint limits under every contact model: closed forms, joint ranges, and conserved quantities."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def swung(sim: Simulator, angle: float, speed: float, duration: float) -> tuple[
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("restitution", [0.0, 0.6, 1.0])
 def test_without_gravity_a_rod_goes_to_and_fro_as_newton_says(tmp_path: Path, model: str, restitution: float) -> None:
-    """The instants are those of a point between two walls, whose speed is e times what it was after each."""
+    """The times are those of a point between two walls that keeps the fraction e of its speed at each impact."""
     h, speed = 1e-3, 4.3217
     sim = Simulator(pendulum(tmp_path, 0.0), contact=model, hardware={"stop_restitution": restitution})
     angles, speeds = swung(sim, 0.0, speed, 1.5)
@@ -80,7 +80,7 @@ def test_without_gravity_a_rod_goes_to_and_fro_as_newton_says(tmp_path: Path, mo
             break
         t, angle, speed, where = after, where, -restitution * speed, LOWER if where == UPPER else UPPER
     assert np.unique(np.round(np.abs(speeds[speeds != 0.0]), 9)).size <= (1 if restitution == 1.0 else 4)
-    # Under forces within the step the bounce is placed within the step as well; all is exact but for rounding.
+    # With forces within the step, the bounce has its exact time as well. Only rounding errors remain.
     np.testing.assert_allclose(angles, expected, atol=1e-9)
 
 
@@ -142,7 +142,7 @@ def fallen(restitution: float, impacts: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def bounced(robot: Robot, model: str, h: float, restitution: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return what :func:`fallen` does, of a simulation."""
+    """Return the result of :func:`fallen` for a simulation."""
     sim = Simulator(robot, contact=model, physics_dt=h, hardware={"stop_restitution": restitution})
     angles, speeds = swung(sim, 0.9, 0.0, fallen(restitution, 5)[0][-1] + 0.05)
     hits = np.flatnonzero((speeds[:-1] < 0.0) & (speeds[1:] > 0.0))
@@ -167,7 +167,7 @@ def test_a_pendulum_bounces_off_its_stop_as_energy_says(tmp_path: Path, model: s
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_pendulum_comes_to_rest_on_its_stop(tmp_path: Path, model: str) -> None:
-    """Plastic: it stays where it was stopped, and the stop carries what gravity does about the hinge."""
+    """A plastic impact: the pendulum stays at the limit, which supports the moment of gravity about the hinge."""
     robot = pendulum(tmp_path)
     sim = Simulator(robot, contact=model, control_dt=4e-3)
     said: list[str] = []
@@ -188,7 +188,7 @@ def test_a_pendulum_comes_to_rest_on_its_stop(tmp_path: Path, model: str) -> Non
 
 
 def dropped(robot: Robot, model: str, knees: float = 0.35, height: float = 0.1, **hardware: Any) -> Simulator:
-    """Return a robot in the air whose knees stretch, without any torque."""
+    """Return an airborne robot whose knees stretch without any torque."""
     sim = Simulator(robot, contact=model, hardware=hardware)
     sim.watch(lambda name, said, begun: None)
     q, v = sim.q.copy(), np.zeros(robot.model.nv)
@@ -202,7 +202,7 @@ def dropped(robot: Robot, model: str, knees: float = 0.35, height: float = 0.1, 
 
 
 def tossed(robot: Robot, model: str, **hardware: Any) -> Simulator:
-    """Return a robot high in the air, all of whose joints turn."""
+    """Return a robot high in the air with all joints turning."""
     sim = dropped(robot, model, height=2.0, **hardware)
     v = sim.v.copy()
     v[6:] = 6.0 * np.random.default_rng(1).normal(size=len(v) - 6)
@@ -260,9 +260,10 @@ def test_no_stop_pulls_where_no_set_of_active_limits_is_found(model: str, monkey
 @pytest.mark.parametrize("restitution", [0.0, 0.5])
 @pytest.mark.parametrize("model", VELOCITY_LEVEL)
 def test_energy_never_rises(model: str, restitution: float) -> None:
-    """In free fall with stops there is no other work: kinetic and potential energy are that of the step before or less.
+    """In free fall, the joint limits do no other work: kinetic and potential energy never exceed those of the previous
+    step.
 
-    What is allowed is the error of the integration, that of the same fall before the first joint is stopped.
+    The tolerance is the integration error of the same fall before the first impact at a limit.
     """
     robot = load_robot("biped14")
     sim = tossed(robot, model, stop_restitution=restitution)
@@ -380,7 +381,7 @@ def test_a_posture_beyond_a_limit_is_refused_with_the_name_of_the_joint(tmp_path
     free.reset(np.array([1.3]))
     with refusal(place="joint 'hinge'", value=-0.4):
         sim.restore(replace(sim.snapshot(), q=np.array([-0.4])))
-    # What was rounded is within.
+    # A rounded position counts as within the limits.
     sim.reset(np.array([UPPER + 1e-9]))
     sim.advance(np.array([5.0]))
     assert sim.q[0] <= UPPER + 1e-12
@@ -388,9 +389,9 @@ def test_a_posture_beyond_a_limit_is_refused_with_the_name_of_the_joint(tmp_path
 
 @pytest.mark.parametrize("model", MODELS)
 def test_what_a_stop_did_adds_up_over_an_impact(model: str) -> None:
-    """The shoulder rests on its stop, the elbow arrives at its own: momentum about the shoulder is all accounted for.
+    """The shoulder rests at its limit and the elbow hits its own. The momentum about the shoulder balances.
 
-    Without gravity only the drive and the stop of the shoulder change it.
+    Without gravity, only the drive and the joint limit of the shoulder change it.
     """
     arm, q, speed, tau = special_robot("arm"), np.array([0.6, -1.6]), 3.0, np.array([20.0, 0.0])
     limits, room = pin.Model(arm.model), np.array([0.0, 3.3e-3])
@@ -416,7 +417,7 @@ def test_what_a_stop_did_adds_up_over_an_impact(model: str) -> None:
 
 
 def test_a_foot_and_a_stop_are_solved_for_together(tmp_path: Path) -> None:
-    """A straight leg under a weight: what the ground carries goes through the stop of the knee, in the same step."""
+    """A straight leg under a weight: in the same step, the ground force acts through the limit of the knee."""
     robot = load_robot("biped14")
     sim = Simulator(robot, Ground.flat())
     straight = np.zeros(robot.nu)
@@ -427,14 +428,16 @@ def test_a_foot_and_a_stop_are_solved_for_together(tmp_path: Path) -> None:
     torque[knees] = -50.0
     for _ in range(20):
         sim.advance(torque)
-        # The stops take what the drives press into them, less what the weight bends: nothing of it moves.
+        # The joint limits support the load of the drives minus the moment of the weight. Nothing moves.
         assert (sim.stop_impulse[robot.idx_v[knees]] > 0.0).all()
         np.testing.assert_array_less(np.abs(sim.v[robot.idx_v[knees]]), 1e-12)
     assert sim.contact.wrench[:, 2].sum() == pytest.approx(robot.weight, rel=0.02)
 
 
 def test_a_vertex_that_lands_at_the_very_end_of_a_step_leaves_joints_at_their_stops_alone() -> None:
-    """Found in a walk of talos: what its gripper was beyond its stop was made up for in the last 1e-18 s of a step."""
+    """Regression in a walk of talos: the violation of a gripper's joint limit was corrected in the last 1e-18 s of a
+    step.
+    """
     robot = load_robot("biped14")
     sim = Simulator(robot)
     sim.reset()

@@ -1,8 +1,9 @@
-"""Landings and flight: events cost no order, and what no force from outside changes stays as it is.
+"""Landings and flight: events do not reduce the order, and without external forces the conserved quantities stay
+constant.
 
-The judge of landings is Housner's theory of the rocking block ("The behavior of inverted pendulum structures during
-earthquakes", Bulletin of the Seismological Society of America 53, 1963): between impacts a pendulum about an edge,
-integrated here to 1e-12; at each, angular momentum about the edge that lands.
+The reference for landings is Housner's theory of the rocking block ("The behavior of inverted pendulum structures
+during earthquakes", Bulletin of the Seismological Society of America 53, 1963). Between impacts it is a pendulum about
+an edge, integrated here to 1e-12. An impact conserves the angular momentum about the edge that lands.
 """
 
 from __future__ import annotations
@@ -198,7 +199,7 @@ def test_momentum_stays_in_flight_and_the_mass_falls_along_its_parabola(model: s
 
 @pytest.mark.parametrize("model", VELOCITY_LEVEL)
 def test_a_landing_is_told_as_one_step(model: str) -> None:
-    """One step is counted, its impulse is that of the momentum, and what an impact gives is in `impact`."""
+    """It counts as one step. Its impulse is the change of momentum, and `impact` contains the impulse of the impact."""
     robot = load_robot("biped14")
     pinocchio, data = robot.model, robot.model.createData()
     sim = Simulator(robot, contact=model)
@@ -223,7 +224,7 @@ def test_a_landing_is_told_as_one_step(model: str) -> None:
 
 @pytest.mark.parametrize("model", VELOCITY_LEVEL)
 def test_the_impact_is_told_in_the_axes_of_the_sole(model: str, tmp_path: Path) -> None:
-    """A box comes down flat on a slope, turned and sliding: what the impact gives is its change of momentum."""
+    """A box comes down flat on a slope, turned and sliding. The impact impulse equals its change of momentum."""
     robot = box_robot(tmp_path, rectangle(0.3, 0.2))
     ground = Ground.slope(-0.2)
     axes = ground.patches[0].rotation_world_patch
@@ -279,7 +280,7 @@ def test_plain_time_stepping_keeps_no_momentum_in_flight(model: str) -> None:
 def test_a_landing_without_an_answer_is_a_step_of_plain_time_stepping(
     model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And nothing of what was tried is left."""
+    """The failed attempt leaves no trace."""
     robot = load_robot("biped14")
     tried, plain = Simulator(robot, contact=model), Simulator(robot, contact=model, events=False)
     q, v = robot.q_nominal.copy(), np.zeros(robot.model.nv)
@@ -295,7 +296,7 @@ def test_a_landing_without_an_answer_is_a_step_of_plain_time_stepping(
     np.testing.assert_array_equal(tried.q, plain.q)
     kept, wanted = (sim.snapshot().contact for sim in (tried, plain))
     assert kept.keys() == wanted.keys()
-    # How many candidates were tried is told of all that was tried.
+    # The candidate counters include all attempts.
     for name in kept.keys() - {"counters"}:
         np.testing.assert_array_equal(kept[name], wanted[name], err_msg=name)
     for counter in (STATE_CHANGES, STEPS, UNRESOLVED):
@@ -304,7 +305,8 @@ def test_a_landing_without_an_answer_is_a_step_of_plain_time_stepping(
 
 @pytest.mark.parametrize("model", VELOCITY_LEVEL)
 def test_the_parts_of_a_landing_are_solved_once_each(model: str) -> None:
-    """Both feet land flat: up to then, the impact, the rest; nobody asks of these how much of them is impact.
+    """Both feet land flat, in three sub-steps: before the impact, the impact, the rest. None of these asks for the
+    impact fraction.
 
     Constraint selection takes another solve in the impact and in the rest, in which the feet get their modes.
     """
@@ -321,10 +323,10 @@ def test_the_parts_of_a_landing_are_solved_once_each(model: str) -> None:
 
 @pytest.mark.parametrize("model", VELOCITY_LEVEL)
 def test_a_second_arrival_in_the_same_step_closes_the_gap(model: str, tmp_path: Path) -> None:
-    """A box comes down tilted, without friction: the impact of one edge turns the other one down before the step ends.
+    """A box comes down tilted, without friction. The impact of one edge turns the other one down before the step ends.
 
-    Newton and Euler say what the first impact does. The second edge gets the velocity that closes its gap in a whole
-    step, for what is left of this one: it ends above the ground, never below, and lands in the next step.
+    Newton and Euler give the result of the first impact. The second edge gets the velocity that closes its gap in a
+    whole step, for the rest of this one. It ends above the ground, never below, and lands in the next step.
     """
     robot, h, speed, half = box_robot(tmp_path, rectangle(0.3, 0.2)), 2e-3, 1.5, 0.15
     tilt, first = np.arcsin(2.5e-3 / (2.0 * half)), 0.9e-3

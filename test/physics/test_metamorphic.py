@@ -1,7 +1,8 @@
-"""What must not change a motion: where and how a scene is turned, mirrored, listed and cut, and how steps are counted.
+"""Changes that must not affect a motion: position, rotation, mirroring, order and division of a scene, and the number
+of steps per tick.
 
-Nothing in the theory of any model knows world axes, the origin, left from right, or the order of lists. What is left
-is rounding, of 1e-14 m a hundred metres away, over the 1 ms of a step, and what a model makes of it (``Theory.same``).
+The theory of the models does not depend on world axes, the origin, left and right, or the order of lists. Rounding
+remains: 1e-14 m at a hundred metres, over a step of 1 ms, amplified by the model (``Theory.same``).
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ imu: {{frame: body}}
 
 
 def test_a_sole_cut_into_heel_and_toe_slides_as_far_and_sticks_as_well(model: str, tmp_path: Path) -> None:
-    """In straight motion friction is mu N, whatever bears how much of N.
+    """In straight motion friction is mu N for any distribution of N.
 
     Compliant halves have twice the vertices and the stiffness, so that the brick pitches by other angles as it slides.
     """
@@ -130,7 +131,7 @@ def test_a_sole_cut_into_heel_and_toe_slides_as_far_and_sticks_as_well(model: st
 
 
 def test_ticks_of_several_steps_and_snapshots_in_mid_slide(model: str, tmp_path: Path) -> None:
-    """To the bit: the same arithmetic, whoever counts the steps and in whichever simulator the snapshot is restored."""
+    """The result is equal to the bit, for any steps per tick and any simulator that restores the snapshot."""
     robot = brick(tmp_path)
     single, coarse, other = (simulator(robot, model, control_dt=dt) for dt in (H, 5 * H, H))
     for sim in (single, coarse):

@@ -30,7 +30,7 @@ EACH = 48
 
 @dataclass
 class Hard:
-    """A step to be judged: what it starts from, and what the model remembers of the step before."""
+    """A difficult step: its initial state, and the state of the model from the step before."""
 
     name: str
     step: Step
@@ -49,10 +49,11 @@ def is_hard(result: ContactResult, before: np.ndarray, weight: float) -> bool:
 
 @pytest.fixture(scope="module")
 def hard() -> list[Hard]:
-    """Return hard steps of all robots in all motions; where a motion has too few, ordinary ones on both feet.
+    """Return difficult steps of all robots in all motions, with ordinary double-support steps where a motion has too
+    few.
 
-    The models solve each of them from the modes of the step before, with the feet anchored where they are: position
-    errors of a millionth of a millimetre would otherwise set the vertices against each other.
+    The models solve each step from the modes of the step before, with the feet anchored at their positions. Even
+    position errors of a millionth of a millimetre would otherwise set the vertices against each other.
     """
     rng = np.random.default_rng(8)
     steps = []
@@ -85,13 +86,13 @@ def hard() -> list[Hard]:
 
 @pytest.fixture(scope="module")
 def judged(hard: list[Hard]) -> VertexSolution:
-    """Return what per-vertex contacts carry in these steps."""
+    """Return the per-vertex contact forces of these steps."""
     mu = np.array([[sole.friction_static for sole in h.step.soles] for h in hard])
     return solve_vertices([h.step for h in hard], mu)
 
 
 def solved_by(model: str, hard: list[Hard]) -> list[ContactResult]:
-    """Return what a contact model makes of the steps."""
+    """Return the solutions of a contact model for the steps."""
     results = []
     for h in hard:
         contact = make_contact_model(model, h.step.projection, H)
@@ -115,12 +116,13 @@ def quantiles(values: np.ndarray) -> str:
 
 @functools.cache
 def limit_surface_gap(length: float, width: float) -> float:
-    """Return how far an ellipsoid of force and torsion is from a rectangle on its four vertices, over mu f_z.
+    """Return the largest distance of an ellipsoid of force and torsion from a rectangle on its four vertices, over mu
+    f_z.
 
-    Vertices that share the load otherwise differ by less. Both surfaces are convex in (f_x, f_y, torsion / c), so that
-    their distance is the largest difference of their support functions: of what they dissipate at slips
-    (u_x, u_y, c w_z) of length one, 1 for the ellipsoid and the mean of |u + w x r| for the vertices. Load and CoP are
-    in the middle; c is then the distance to the vertices.
+    Another distribution of the load over the vertices differs by less. Both surfaces are convex in (f_x, f_y, torsion /
+    c), so their distance is the largest difference of their support functions. A support function is the dissipation at
+    slips (u_x, u_y, c w_z) of length one: 1 for the ellipsoid, and the mean of |u + w x r| for the vertices. Load and
+    CoP are in the middle; c is then the distance to the vertices.
     """
     arms = 0.5 * np.array([[length, width], [-length, width], [-length, -width], [length, -width]])
     c = np.linalg.norm(arms[0])
@@ -180,7 +182,7 @@ def test_sticking_feet_carry_what_per_vertex_coulomb_contacts_carry(
     sticking = loaded & ~sliding & solved[:, None]
     assert np.median(forces[sticking]) < 0.1
     assert np.median(torques[sticking]) < 0.1
-    # The tail: feet on the point of slipping or turning, whose vertices share the load otherwise, and candidates
+    # The tail contains feet that are about to slip or turn, whose vertices share the load differently, and candidates
     # between two sets.
     assert np.quantile(share[sticking], 0.99) < 1e-3
     assert share[sticking].max() < 0.05
@@ -196,7 +198,7 @@ def test_sticking_feet_carry_what_per_vertex_coulomb_contacts_carry(
     assert slipping.sum() >= 50
     assert (share[slipping] <= gap[slipping] * mu[slipping]).all()
     assert np.median(share[slipping]) < 1e-3
-    # Without spin both are the same force, mu f_z against the slip; what spin takes away from it is of second order.
+    # Without spin both forces are mu f_z opposite to the slip. The effect of spin is of second order.
     for spin_limit, share_limit in ((1e-3, 1e-6), (1e-2, 1e-3)):
         straight = slipping & (spin < spin_limit)
         assert straight.sum() >= 10
@@ -216,5 +218,5 @@ def test_the_judge_knows_a_box(tmp_path: Path, push: float) -> None:
     assert solution.residual[0] < 1e-12
     carried = min(force, 0.5 * mass * G)
     np.testing.assert_allclose(solution.wrench[0, 0, :3] / H, [-carried, 0.0, mass * G], atol=1e-8)
-    # The push acts at the sole, friction too: only what accelerates the box turns it about its centre of mass.
+    # The push and friction act at the sole. The box turns about its centre of mass only by its acceleration.
     assert solution.wrench[0, 0, 4] / H == pytest.approx((force - carried) * height, abs=1e-8)

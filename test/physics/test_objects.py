@@ -31,7 +31,7 @@ def spun(w: World) -> np.ndarray:
 
 
 def test_flight_keeps_momentum_energy_and_the_parabola() -> None:
-    """A brick that tumbles about its middle axis, of which the motion is unstable, for two seconds."""
+    """A brick tumbles for two seconds about its middle axis, whose rotation is unstable."""
     start = {"position": (0.0, 0.0, 50.0), "velocity": (1.0, 2.0, 10.0), "angular_velocity": (0.3, 15.0, -0.2)}
     w = world(BRICK | start)
     about, kept = spun(w), energy(w)
@@ -43,7 +43,10 @@ def test_flight_keeps_momentum_energy_and_the_parabola() -> None:
 
 @pytest.mark.parametrize("speed", [20.0, 5000.0])
 def test_free_rotation_is_that_of_eulers_equations(speed: float) -> None:
-    """A brick and a cylinder after a turn of some radians, beside Euler's equations solved by another integrator."""
+    """A brick and a cylinder after a rotation of some radians.
+
+    The reference is another integrator of Euler's equations.
+    """
     cylinder = {"shape": "cylinder", "radius": 0.1, "length": 0.05}
     omega = speed * np.array([0.3, 0.9, -0.4])
     for keys in (BRICK, cylinder):
@@ -64,7 +67,7 @@ def test_free_rotation_is_that_of_eulers_equations(speed: float) -> None:
 
 
 def test_a_torque_turns_a_brick_with_an_error_of_second_order() -> None:
-    """Pushed off its centre for 0.2 s as it turns; beside a step that is 32 times as short."""
+    """The brick is pushed off its centre for 0.2 s as it turns. The reference has a step 32 times as short."""
 
     def turned(h: float) -> np.ndarray:
         w = world(BRICK | {"position": (0.0, 0.0, 9.0), "angular_velocity": (3.0, 8.0, 1.0)}, h=h, g=WEIGHTLESS)
@@ -96,7 +99,7 @@ def rolling_disc(h: float, seconds: float) -> tuple[float, float]:
 
 
 def test_eulers_disc_rolls_on_steadily() -> None:
-    """No force that it feels does work: energy and tilt stay, but for an error of second order or better."""
+    """Its forces do no work. Energy and tilt are constant, with an error of second order or better."""
     coarse, fine = rolling_disc(2e-3, 2.0), rolling_disc(1e-3, 2.0)
     assert abs(fine[0]) < 2e-4
     assert abs(fine[1]) < np.radians(0.05)
@@ -143,7 +146,7 @@ def test_a_box_that_turns_about_a_corner_that_sticks_keeps_its_energy() -> None:
 
 
 def test_a_marble_is_spun_up_beyond_a_thousand_radians_a_second() -> None:
-    """It slides at 8 m/s and ends rolling at 5/7 of it, 1143 rad/s; what else there is falls as it would alone."""
+    """It slides at 8 m/s and ends rolling at 5/7 of it, 1143 rad/s. The other bodies fall as they would alone."""
     marble = {"mass": 0.005, "radius": 0.005, "position": (0.0, 0.0, 0.005), "velocity": (8.0, 0.0, 0.0)}
     w = world(marble, BRICK | {"position": (0.0, 3.0, 30.0)})
     run(w, 0.5)
@@ -154,7 +157,10 @@ def test_a_marble_is_spun_up_beyond_a_thousand_radians_a_second() -> None:
 
 
 def test_a_step_is_made_as_a_whole_or_not_at_all() -> None:
-    """What is too fast or not finite is named, and nothing of any body has moved, though a bounce came before it."""
+    """The error names a speed that is too high or not finite.
+
+    No body has moved, even after a bounce in the same step.
+    """
     ball = BALL | {"position": (0.0, 0.0, 0.1001), "velocity": (0.0, 0.0, -3.0), "restitution": 0.5}
     w = world(ball, BRICK | {"position": (5.0, 0.0, 3.0)})
     run(w, 0.02)
@@ -237,7 +243,10 @@ OFF_CENTRE = """<robot name="club"><link name="club"><inertial><origin xyz="0.1 
 
 
 def test_a_body_is_told_and_pushed_at_its_frame(tmp_path: Path) -> None:
-    """Of a URDF whose centre of mass is elsewhere: velocities are those of the poses, and pushes turn it."""
+    """The body is a URDF with its centre of mass away from the frame.
+
+    Velocities are derivatives of the poses, and pushes turn it.
+    """
     (tmp_path / "club.urdf").write_text(OFF_CENTRE)
     club = {"shape": "urdf", "urdf": str(tmp_path / "club.urdf"), "position": (0.0, 0.0, 5.0), "mass": None}
     w = world(club | {"rpy": (0.4, -0.3, 1.0), "angular_velocity": (1.0, 2.0, -1.5)}, g=WEIGHTLESS)
@@ -342,7 +351,7 @@ def test_a_brick_on_a_slope_sticks_below_the_angle_of_friction_and_slides_above_
 
 
 def test_what_sticks_has_static_friction_and_what_slides_dynamic() -> None:
-    """A brick on a slope whose tangent is between both; a ground with coefficients of its own has its own."""
+    """A brick on a slope whose tangent is between both coefficients. A ground with its own coefficients uses them."""
     angle = 0.4
     for own in (None, (0.9, 0.2)):
         ground = Ground.slope(angle) if own is None else friction_of(Ground.slope(angle), *own)
@@ -359,7 +368,7 @@ def test_what_sticks_has_static_friction_and_what_slides_dynamic() -> None:
 
 
 def test_of_two_bodies_the_smaller_friction_counts() -> None:
-    """A brick of friction 0.1 slides on a slab of 0.8 that lies on the ground, and the other way round."""
+    """A brick of friction 0.1 slides on a slab of 0.8 on the ground, and the other way round."""
     for under, over in ((0.8, 0.1), (0.1, 0.8)):
         slab = {"shape": "box", "size": (2.0, 1.0, 0.1), "mass": 50.0, "position": (0.0, 0.0, 0.05)}
         brick = BRICK | {"mass": 0.01, "position": (-0.5, 0.0, 0.15), "velocity": (1.0, 0.0, 0.0)}
@@ -388,7 +397,7 @@ def test_a_billiard_ball_that_rolls_follows_the_one_that_it_hits(e: float) -> No
 
 
 def cradle(count: int, moving: int, e: float) -> Any:
-    """Return balls in a row, of which the first ``moving`` come with 1 m/s, and the others touch each other."""
+    """Return balls in a row and in contact; the first ``moving`` of them arrive with 1 m/s."""
     keys = BALL | {"friction_static": 0.0, "restitution": e}
     return world(
         *(
@@ -622,7 +631,7 @@ def heap(seed: int) -> World:
 
 
 def risen_and_deep(w: World) -> tuple[float, float]:
-    """Return the largest rise of energy beyond what overlaps gave [J], and the largest depth [m], in 1.5 s."""
+    """Return the largest energy rise beyond the energy of overlaps [J], and the largest depth [m], in 1.5 s."""
     most, risen, deepest = energy(w), 0.0, 0.0
     for _ in range(1500):
         assert not w.step()
@@ -648,7 +657,10 @@ def test_nothing_that_tumbles_gains_energy_or_sinks(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [9, 38, 85, 87, 97, 99, 110, 115, 149, 169, 189])
 def test_heaps_that_had_been_deep_or_had_gained_energy_do_not(seed: int) -> None:
-    """They had been up to 3.1 mm deep, and had gained the work of the weight over 0.3 mm beyond what overlaps gave."""
+    """They used to be up to 3.1 mm deep.
+
+    They gained the work of the weight over 0.3 mm beyond the energy of overlaps.
+    """
     w = heap(seed)
     risen, deepest = risen_and_deep(w)
     assert risen <= 2e-5 * w.bodies.mass.sum() * G

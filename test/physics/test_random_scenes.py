@@ -1,7 +1,7 @@
-"""Whatever parts are put together, no kernel of one reads an array of another beyond its end.
+"""In any combination of features, no kernel reads beyond the end of an array.
 
-``make test-bounds`` runs many of these scenes with every index checked. Without checks they find what ends in an error,
-in a number that is not finite, or differs after a restore.
+``make test-bounds`` runs many of these scenes with every index checked. Without checks, the tests find errors, values
+that are not finite, and differences after a restore.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ def test_a_dropped_ball_stops_on_its_lowest_point(ball: Robot, model: str) -> No
 
 
 def test_a_ball_in_space_rolls_down_the_steepest_line(model: str) -> None:
-    """With the normal and both axes of the ground askew, and the CoP where the ball touches."""
+    """The normal and both axes of the ground are oblique, and the CoP is at the contact point of the ball."""
     robot = special_robot("ball_3d")
     angle, heading = 0.3, 0.7
     fall = np.array([np.cos(angle) * np.cos(heading), np.cos(angle) * np.sin(heading), -np.sin(angle)])
@@ -165,7 +165,7 @@ def test_a_ball_rolls_off_a_step_onto_the_floor(ball: Robot, model: str) -> None
 
 
 def test_balls_of_any_size_stand_on_one_plane(model: str) -> None:
-    """The base is placed so that each of four balls touches z = 0, and the simulator finds it at rest there."""
+    """The base is placed so that each of four balls is in contact with z = 0. The simulator finds it at rest there."""
     robot = special_robot("ball_3d")
     sizes = {"front": (0.3, 0.0, 0.05), "left": (-0.2, 0.25, 0.10), "right": (-0.2, -0.25, 0.20)}
     soles = tuple(

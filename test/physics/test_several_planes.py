@@ -1,6 +1,6 @@
-"""Bodies on more than one plane at a time: on a tile's edge and the floor, in a valley, over a bar, on leaning tiles.
+"""Bodies on several planes at once: on a tile's edge and the floor, in a valley, over a bar, on tilted tiles.
 
-The judges are statics, the work that contact does, and the ground itself, looked at under a fine grid of the sole.
+The references are statics, the work of the contacts, and the height of the ground under a fine grid of the sole.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def test_a_brick_across_two_planes_lies_still(brick: Robot, model: str, name: st
     assert np.abs(sim.q - q).max() <= max(promised.creep, 1e-9)
     sink = promised.depth(0.5 * MASS * G)
     assert depth(sim) <= 2.0 * sink + 2e-5
-    # It touches both planes, and the centre of pressure is where the weight is.
+    # It is in contact with both planes, and the centre of pressure is below the centre of mass.
     where = pose(sim)
     points = GRID @ where.rotation.T + where.translation
     for patch in ground.patches:
@@ -141,10 +141,10 @@ def test_contact_gives_no_energy(
     turned: tuple[float, float, float],
     speed: tuple[float, ...],
 ) -> None:
-    """In no step more than lifts what is too deep at the speed that depth is taken back with; a valley brings rest.
+    """No step adds more energy than the recovery of depth at its limited speed. In a valley, the body comes to rest.
 
-    On a bar and on the edges of tiles it may rock for seconds. What turns about an edge errs by a share of h w of its
-    energy where it lands.
+    On a bar and on the edges of tiles it may rock for seconds. A landing after a rotation about an edge has a relative
+    energy error of order h w.
     """
     ground = tiles(0.02, 0.13, 8, 8, start=-0.5, seed=3, tilt=0.05) if name == "tiles" else GROUNDS[name][0]
     sim = simulator(brick, model, ground)

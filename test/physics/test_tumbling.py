@@ -24,10 +24,10 @@ DROPS = 12
 @pytest.mark.parametrize("n", sampled([3, 16, 8, 64], keep=2))
 @pytest.mark.parametrize("model", SELECTION_MODELS)
 def test_contact_pushes_and_takes_energy(tmp_path_factory: pytest.TempPathFactory, model: str, n: int) -> None:
-    """Kinetic energy with contact against that of the same step without, as in the plastic impact of Moreau.
+    """The kinetic energy with contact is compared with that of the same step without, as in Moreau's plastic impact.
 
-    Where no set of Table I is free of violations, a vertex may fall through the ground; taking that back at no more
-    than RECOVERY is all that may add energy.
+    If all sets of Table I have violations, a vertex may fall through the ground. Only the recovery from that, at no
+    more than RECOVERY, may add energy.
     """
     robot = box_robot(tmp_path_factory.mktemp("box"), regular_polygon(n, 0.15), mass=MASS)
     corners = np.column_stack([robot.soles[0].vertices, np.zeros(n)])
@@ -55,7 +55,7 @@ NOTHING = np.zeros(0)
 
 
 def tumbles(robot: Robot, model: str, drops: int, duration: float) -> Iterator[Simulator]:
-    """Throw the block again and again; yield it when it has come to rest, every step having been looked at."""
+    """Throw the block repeatedly, check every step, and yield the block when it has come to rest."""
     half = 0.5 * SIDE
     corners = np.array([[half, half], [half, -half], [-half, half], [-half, -half]])
     rng = np.random.default_rng(1)

@@ -1,6 +1,6 @@
-"""Contacts whose normal turns: edges that cross, rims and corners on round things, a face on an edge or a ball.
+"""Contacts whose normal turns: crossing edges, rims and corners on round bodies, a face on an edge or a ball.
 
-A body of 1 kg is pressed with its weight on one that does not move, of which the mass is 1e9 kg, far above the ground.
+A body of 1 kg is pressed with its weight on a fixed one with a mass of 1e9 kg, far above the ground.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def whole(w: World) -> float:
 
 
 class Case(NamedTuple):
-    """What is on what, its motion, and the error of energy at 1 ms at most [J]."""
+    """The bodies in contact, their motion, and the maximum energy error at 1 ms [J]."""
 
     body: dict[str, Any]
     low: Callable[[np.ndarray], np.ndarray]
@@ -119,7 +119,7 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_contact_that_turns_keeps_energy_but_for_second_order(name: str) -> None:
-    """Nothing does work but the weight; the first order had errors of 1e-5 to 1e-3 J, whatever the step."""
+    """Only the weight does work. A first-order method had errors of 1e-5 to 1e-3 J at any step size."""
     case = CASES[name]
 
     def off(h: float) -> tuple[float, float]:
@@ -170,7 +170,7 @@ ACROSS_BAR, OFF, HIGH = (0.4**2 + 0.08**2) / 12.0, 0.01, 0.04 * np.sqrt(2.0)
 
 
 def test_a_bar_that_pivots_on_an_edge_is_a_physical_pendulum() -> None:
-    """Upside down; the centre of mass begins beside the pivot."""
+    """The bar is upside down, and its centre of mass begins next to the pivot."""
     arm, angle = np.hypot(OFF, HIGH), np.arctan2(OFF, HIGH)
     pull = G * arm / (ACROSS_BAR + arm * arm)
     exact = solve_ivp(lambda _, x: (x[1], pull * np.sin(x[0])), (0.0, 0.25), (angle, 1.0), rtol=1e-12, atol=1e-12)
