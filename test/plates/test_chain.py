@@ -52,7 +52,7 @@ def test_a_rigid_plate_shows_the_mean_of_each_step() -> None:
     wanted = force.copy()
     wanted[7] += 2000.0
     np.testing.assert_allclose(-rows[1:, 3], wanted, rtol=1e-12)
-    # Whoever stands there at t = 0 has stood there before.
+    # A person on the plate at t = 0 was there before.
     assert rows[0, 3] == rows[1, 3]
 
 
@@ -71,7 +71,7 @@ def test_an_impact_peaks_as_theory_says_whatever_the_step(frequency: float, damp
     exact = np.where(t > 0.0, 3.0 * w / root * np.exp(-damping * w * t) * np.sin(w * root * t), 0.0)
     np.testing.assert_allclose(-rows[:, 3], exact, atol=1e-9 * 3.0 * w)
     peak = 3.0 * w * math.exp(-damping / root * math.acos(damping))
-    # Between two samples it may be higher by what a cosine loses over half of their distance.
+    # Between two samples, the peak may be higher by the drop of a cosine over half of their distance.
     assert peak * (1.0 - (0.5 * w / rate) ** 2) <= -rows[:, 3].min() <= peak * (1.0 + 1e-12)
 
 

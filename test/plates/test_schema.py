@@ -1,4 +1,4 @@
-"""Force plates in files: models, what is wrong with them, and texts that hold all of one."""
+"""Force plates in files: models, errors, and a lossless text format."""
 
 from __future__ import annotations
 

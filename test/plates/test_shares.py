@@ -1,4 +1,4 @@
-"""Feet on several plates: what each carries, against a pressure that is integrated point by point."""
+"""Feet on several plates: the load of each plate, compared with a pressure that is integrated point by point."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_shares_add_up_to_the_foot(drawn: tuple[float, ...], clamped: int, by_ve
         forces = share[:, None] / share.sum() * force + np.array([[0, 0, 1], [0, 0, -1], [0, 0, 1], [0, 0, -1.0]])
         impulse = np.concatenate([forces.sum(axis=0), np.cross(vertices, forces).sum(axis=0)])
     else:
-        # In what touches, its border included.
+        # Inside the contact area, including its border.
         touching = vertices[[i for i in range(4) if clamped == 0 or clamped >> i & 1]]
         weights = np.abs([u, v, fx, fy])[: len(touching)] ** 3 + 1e-3
         point = weights @ touching / weights.sum()
@@ -90,7 +90,7 @@ def test_shares_add_up_to_the_foot(drawn: tuple[float, ...], clamped: int, by_ve
     np.testing.assert_allclose(total(s, ROW), wanted, atol=1e-12 * scale)
     assert s.fallbacks[0] == 0
     for one, load, hit in zip(ROW, s.load, s.at_once, strict=False):
-        # Nobody is pulled down, and half of it came at once.
+        # No plate is pulled down, and half of the load was applied at once.
         assert (one.geometry().rotation @ load[:3])[2] >= -1e-9 if not by_vertices else True
         np.testing.assert_allclose(hit, 0.5 * load, atol=1e-12 * scale)
 
@@ -145,7 +145,7 @@ def test_pressure_is_that_of_springs_that_cannot_pull(cop: tuple[float, float]) 
 def test_a_turned_and_moved_scene_shares_alike(
     drawn: tuple[float, ...], moved: tuple[float, ...], clamped: int, by_vertices: bool, own_axes: bool
 ) -> None:
-    """Ground, plates and foot are tilted together, about any axis; and a foot may be told in axes of its own yaw."""
+    """Ground, plates and foot are tilted together, about any axis. A foot may have axes at another yaw."""
     x, y, yaw, u, v, tz = drawn
     # Off the round numbers that are tried first: a vertex on a border may fall to either side.
     at = np.array([0.4 * x + 0.00123, 0.4 * y + 0.00217, 0.0])
@@ -161,7 +161,9 @@ def test_a_turned_and_moved_scene_shares_alike(
         impulse = np.concatenate([forces.sum(axis=0), np.cross(vertices, forces).sum(axis=0)])
 
     def loads(Q: Array, way: Array, twist: float) -> Array:
-        """Return what plates and floor carry, the floor's turned back; ``twist`` turns the axes of the foot alone."""
+        """Return the loads of plates and floor, with the floor's turned back; ``twist`` turns the axes of the foot
+        alone.
+        """
         axes = Q @ pin.rpy.rpyToMatrix(0.0, 0.0, twist)
         back = pin.rpy.rpyToMatrix(0.0, 0.0, -twist)
         s = surfaces(*ROW)
@@ -272,7 +274,7 @@ def test_each_vertex_and_each_point_goes_to_the_plate_under_it() -> None:
 
 @given(st.tuples(*[number] * 3), st.tuples(*[number] * 3))
 def test_a_force_at_a_point_is_turned_by_its_axes(turn: tuple[float, ...], drawn: tuple[float, ...]) -> None:
-    """Whatever its axes are, as on a ball: the plate has the force and its moment about the transducers."""
+    """For any axes, as on a ball, the plate has the force and its moment about the transducers."""
     s, axes, force = surfaces(ROW[0]), pin.exp3(2.0 * np.array(turn)), 50.0 * np.array(drawn)
     point = np.array([-0.2, 0.1, 0.0])
     call(add_point, s, point, axes, force, 1.0)

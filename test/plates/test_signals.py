@@ -1,4 +1,4 @@
-"""What follows from the channels of a plate, against a person whose wrench is known in the world."""
+"""Quantities derived from the channels of a plate, compared with a person whose wrench is known in the world frame."""
 
 from __future__ import annotations
 
@@ -88,13 +88,13 @@ def test_an_unloaded_plate_has_no_cop(kind: int, on: str, up: bool) -> None:
 
 
 def test_signs_are_those_of_c3d() -> None:
-    """Under a person who stands, Fz of a plate whose z looks down is negative in a C3D file, which has the reaction."""
+    """A C3D file contains the reaction. For a standing person, Fz of a plate with z down is negative."""
     geometry = plate(2)
     up = np.array([[0.0, 0.0, -700.0, 0.0, 0.0, 0.0]])
     assert PlateSignals(np.zeros(1), geometry, up).force()[0, 2] == pytest.approx(700.0)
     kistler = plate(3)
     on_first = np.array([[0.0] * 4 + [-100.0, 0.0, 0.0, 0.0]])
-    # Sensor 1 lies at (+a, +b) in the plate's axes.
+    # Sensor 1 is at (+a, +b) in the plate's axes.
     np.testing.assert_allclose(
         PlateSignals(np.zeros(1), kistler, on_first).cop(axes="plate")[0], [0.12 - 0.001, 0.2 - 0.002], atol=1e-12
     )
