@@ -1,4 +1,4 @@
-"""Recordings written as tables and drawn as pictures."""
+"""Recordings exported as tables and figures."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_table_holds_every_number_under_its_name_and_unit(tmp_path: Path) ->
 
 
 def test_a_table_written_block_by_block_is_that_of_the_whole(tmp_path: Path) -> None:
-    """A column or readout that comes only in a later block has its place, empty, from the first row on."""
+    """A column or debug signal that begins in a later block has its place, empty, from the first row on."""
     r = standing(5000)
     r.imu_angular_velocity[3000:] = 0.25
     r.readouts = {"late": np.where(np.arange(5000) < 4000, np.nan, 1.5)}
@@ -96,11 +96,11 @@ def test_a_table_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         export_csv(standing(3), tmp_path / "file" / "run.csv")
 
 
-# --- pictures ---
+# --- figures ---
 
 
 def shown(path: Path, colours: set[str]) -> set[str]:
-    """Return of which ``colours`` a picture has pixels; lines are thinned by antialiasing, areas are not."""
+    """Return the ``colours`` that occur in a figure. Antialiasing makes lines thinner, but not areas."""
     from matplotlib.colors import to_rgb
     from PIL import Image
 
@@ -142,7 +142,7 @@ def test_a_fall_is_marked_over_time(tmp_path: Path, panel: str) -> None:
 
 
 def test_the_centre_of_pressure_of_a_walk_has_the_width_of_the_page(tmp_path: Path) -> None:
-    """Standing, it is beside the forces; over 3 m, below them, and as wide."""
+    """When the robot stands, the CoP plot is next to the forces. Over 3 m it is below them and has the full width."""
     stands, walks = standing(2000), standing(2000)
     walks.sole_poses[:, :, 0] += np.linspace(0.0, 3.0, 2000)[:, None]
     axes = {}
@@ -164,7 +164,7 @@ def test_contact_modes_are_drawn_by_kind_and_named_where_there_is_room(tmp_path:
     kinds = {"in the air", "vertex", "vertex, sliding", "edge", "edge, sliding", "face", "face, sliding"}
     assert kinds & set(drawn.texts) == {"in the air", "vertex, sliding", "edge", "face"}
     assert drawn.texts.count("3-0") == 2  # before and after the 2 ms
-    # Corners of both soles are numbered as the modes count them, whose vertex 0 is ahead on the right.
+    # Corners of both soles have the numbers that the modes use. Vertex 0 is the front right one.
     assert all(drawn.texts.count(str(corner)) >= 2 for corner in range(4))
     # On another polygon than the sole, such as above a step, the numbers would be wrong.
     r.n_vertices[:] = 5
@@ -214,7 +214,7 @@ def test_matplotlib_is_imported_only_to_draw() -> None:
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
-    """The figures of all pictures, as they were written."""
+    """The collected text of all figures, as written."""
     figures = []
 
     @contextmanager

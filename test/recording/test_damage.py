@@ -1,4 +1,4 @@
-"""Damaged recordings: never a traceback, never a silent loss; what can be read is read."""
+"""Damaged recordings: never a traceback, never a silent loss; all readable data is read."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def differing(a: Recording, b: Recording) -> list[str]:
 
 
 def judge(path: Path, whole: Recording, capsys: pytest.CaptureFixture[str]) -> str:
-    """Read a damaged recording by the library and by a command; return what is told of the damage."""
+    """Read a damaged recording with the library and with a command; return the reports of the damage."""
     told, read = "", None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -160,7 +160,7 @@ def test_metadata_that_is_no_text_costs_nothing_but_a_word(tmp_path: Path, capsy
 def test_what_is_no_file_is_not_waited_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, bag: str
 ) -> None:
-    """Whoever opens a pipe that nobody writes to waits for ever."""
+    """Opening a pipe without a writer would block forever."""
     folder = write(tmp_path / "bag")
     file = folder / "bag_0.mcap"
     file.unlink()

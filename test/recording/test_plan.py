@@ -1,4 +1,4 @@
-"""The plan of a controller: as readouts, as places, in files and in bags."""
+"""The plan of a controller: as debug signals, as positions, in files and in bags."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_other_readouts_are_what_is_left() -> None:
 
 
 def test_a_bag_gives_the_plan_back_in_the_rows_that_it_was_made_for(tmp_path: Path) -> None:
-    """Ten times a row late on the wire: its own stamp counts. And it stands for a while, as in the controller."""
+    """The plan arrives ten rows late, but its own stamp counts. It stays valid for a while, as in the controller."""
     names, labels = ["a", "b"], ["t", "plan_com_x", "plan_com_y", "plan_step_1_x", "other"]
     messages = []
     for i in range(60):

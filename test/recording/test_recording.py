@@ -205,7 +205,10 @@ def test_a_run_in_parts_was_stopped_when_the_first_of_them_says() -> None:
 
 
 def test_what_a_builder_refuses_is_in_no_row() -> None:
-    """Sensors of another robot, a single number, a readout that is a word: no row before or after differs."""
+    """Invalid values are sensors of another robot, a single number, and a debug signal that is a string.
+
+    They change no row.
+    """
     sim, other = Simulator(load_robot("biped14")), Simulator(load_robot("g1"))
     builders = [Recording.Builder(sim.robot, 4) for _ in range(2)]
     rest, foreign = np.zeros(sim.robot.nu), other.step(np.zeros(other.robot.nu))

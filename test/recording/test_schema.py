@@ -48,7 +48,7 @@ def test_no_other_file_lists_columns(path: Path) -> None:
     """A file that lets columns through names none of them in a text, and no more than a few by attribute."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
-    # What a message calls its wrench has the name of a column by chance.
+    # The wrench field of a message has the name of a column by coincidence.
     assert texts & set(COLUMNS) <= {"t", "wrench"}
     attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} & set(COLUMNS)
     assert len(attributes - {"t"}) <= 7, attributes

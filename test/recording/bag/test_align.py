@@ -115,7 +115,7 @@ def test_a_reset_starts_another_stretch(tmp_path: Path) -> None:
 
 
 def test_what_a_controller_tells_goes_to_the_row_that_it_answered(tmp_path: Path) -> None:
-    """Readouts and falls have no stamp: they belong to the joint states that came last, of their own stretch."""
+    """Debug signals and falls have no stamp. They belong to the last joint states before them, in the same segment."""
     messages: list[tuple[str, str, bytes]] = []
     for stretch, ticks in enumerate((range(30), range(20))):
         messages.append(("/fallen", "std_msgs/msg/Bool", serialise("std_msgs/msg/Bool", data=False)))
@@ -158,7 +158,7 @@ MESSAGES = {name: STORE.types[f"diagnostic_msgs/msg/{name}"] for name in ("KeyVa
 def test_why_and_when_a_controller_was_stopped_is_what_its_node_says(
     tmp_path: Path, t0: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """/fallen is late by some ticks; the stop before a reset, told once a second, belongs to that stretch."""
+    """/fallen is late by some ticks. The stop before a reset, repeated once a second, belongs to its segment."""
     true = ("/fallen", "std_msgs/msg/Bool", serialise("std_msgs/msg/Bool", data=True))
     # The second is of an older version, which reports no kind.
     kinds: tuple[dict[str, str], ...] = ({"gave_up_kind": "tilted"}, {})
@@ -184,7 +184,7 @@ def test_why_and_when_a_controller_was_stopped_is_what_its_node_says(
 
 
 def test_a_bag_full_of_holes_says_how_full(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What a recorder lost is told, and a fall in a hole has not the time of a row long before it."""
+    """The lost messages are reported. A fall during a gap does not get the time of a row long before it."""
     rows = [*range(20), *range(490, 505)]
     fallen = ("/fallen", "std_msgs/msg/Bool", serialise("std_msgs/msg/Bool", data=True))
     for name, falls, custom in (("hole", 250, {"lost": "9", "dropped": "1"}), ("end", 800, {"lost": "0"})):
@@ -216,7 +216,7 @@ def test_what_arrives_with_its_joint_states_belongs_to_them(tmp_path: Path) -> N
 
 
 def test_a_recorders_clock_that_is_set_back_moves_no_readout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Until it has caught up, what has no stamp belongs to none of the rows before."""
+    """Until the clock has caught up, unstamped messages do not belong to any of the earlier rows."""
     monkeypatch.setattr(mcap, "BLOCK", 1)
     bag = BagWriter(tmp_path / "bag")
     number = "std_msgs/msg/Float64"
@@ -347,7 +347,10 @@ def test_a_stamp_out_of_order_is_no_reset(tmp_path: Path) -> None:
 
 
 def test_a_topic_that_a_reset_ends_does_not_reach_beyond_it(tmp_path: Path) -> None:
-    """/odom was sent only before the reset: counted from the end, its only stretch was taken for the last one."""
+    """/odom was sent only before the reset.
+
+    Counted from the end, its only segment used to be taken for the last one.
+    """
     kind, messages = "nav_msgs/msg/Odometry", []
     for stretch, ticks in enumerate((50, 30)):
         for message in bag_messages(range(ticks)):
@@ -402,7 +405,7 @@ def test_rows_come_out_the_same_however_they_are_cut(tmp_path: Path, monkeypatch
             np.testing.assert_array_equal(getattr(again, name), getattr(one, name), err_msg=name)
         assert np.isfinite(one.readouts["margin"]).sum() > 30
         np.testing.assert_array_equal(again.readouts["margin"], one.readouts["margin"])
-        # All but what was dropped above, and what lags behind the end of its stretch.
+        # The exceptions are the messages dropped above, and the lag at the end of the segment.
         assert np.isfinite(one.cop_world[:, 1]).sum() > 0.9 * len(one)
 
 

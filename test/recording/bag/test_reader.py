@@ -32,7 +32,7 @@ JOINTS = "sensor_msgs/msg/JointState"
 
 
 def some_messages(n: int) -> list[tuple[str, str, bytes]]:
-    """Return ``n`` ticks of two topics whose numbers name their tick."""
+    """Return ``n`` ticks of two topics whose numbers identify their tick."""
     result = []
     for i in range(n):
         result.append(("/wrench", WRENCH, wrench(i * 1_000_000, [i, 0, 0, 0, 0, 0])))
@@ -67,7 +67,7 @@ def expected(messages: list[tuple[str, str, bytes]]) -> dict[str, list[bytes]]:
     return result
 
 
-# What a file that is being written ends with: the records DataEnd and Footer, and the magic bytes.
+# The end of a file during recording: the records DataEnd and Footer, and the magic bytes.
 ENDING = 13 + 29 + 8
 
 chunks = st.lists(st.lists(st.tuples(st.integers(0, 3), st.binary(max_size=60)), max_size=6), max_size=5)
@@ -126,7 +126,7 @@ def test_other_readers_open_it_whole_and_unfinished(tmp_path: Path, finished: bo
                 7,
             )
         got = [(c.topic, t, bytes(data)) for c, t, data in r.messages(r.connections)]
-        if finished:  # else rosbags goes by metadata.yaml, which is written once a second
+        if finished:  # else rosbags uses metadata.yaml, which is written once a second
             assert r.message_count == 600
             assert r.start_time == T0
             assert r.end_time == T0 + 600
@@ -190,7 +190,7 @@ def test_a_file_cut_at_any_byte_gives_its_whole_messages(tmp_path: Path) -> None
         assert all(got[name] == everything[name][: len(got[name])] for name in got)
         assert count >= most
         most = count
-        # An end as it was on the disk: chunk and provisional ending, of which the former counts.
+        # A truncated file as it was on the disk ends with a chunk and a provisional ending. Only the chunk counts.
         assert count >= 10 * sum(end - ENDING <= size for end in ends)
         # Behind the data only summaries follow, and a cut there costs no message.
         assert read.recovered or count == 60
@@ -411,7 +411,7 @@ def test_damaged_metadata_do_not_hide_the_messages(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("named", [True, False])
 def test_the_files_of_a_split_bag_follow_one_another_as_they_were_written(tmp_path: Path, named: bool) -> None:
-    """Those of rosbag2 end in _10 behind _9; what metadata.yaml names may have any names."""
+    """In rosbag2, the file _10 follows _9. Files in metadata.yaml may have any names."""
     messages, folder = some_messages(12), tmp_path / "bag"
     folder.mkdir()
     names = [f"bag_{i}.mcap" if not named else f"{chr(ord('z') - i)}.mcap" for i in range(12)]

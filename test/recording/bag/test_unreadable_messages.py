@@ -32,7 +32,7 @@ def text(value: str) -> bytes:
 
 
 def tick(i: int) -> list[Message]:
-    """Return what a simulator and a controller say in a tick, on every topic that is read."""
+    """Return the messages of simulator and controller in a tick, on every topic that is read."""
     t = i * NS // 1000
     result = [(schema.JOINT_STATES, "sensor_msgs/msg/JointState", joint_state(t, JOINTS, [i, -i], [0, 1], [2, 3]))]
     result.append((schema.APPLIED, "sensor_msgs/msg/JointState", joint_state(t, JOINTS, [], [], [i, i])))
@@ -120,7 +120,9 @@ CLIPPED = labelled(("t", *PLATE.channel_names, schema.CLIPPED), [0.005, *range(6
 
 
 def spoilt(name: str) -> st.SearchStrategy[bytes]:
-    """Return messages on a topic: any bytes; one of ours with other bytes or cut short; and sound ones that are odd."""
+    """Return messages on a topic: random bytes, our messages with changed bytes or cut short, and valid but unusual
+    messages.
+    """
     ours = FIRST.get(name, diagnostics([(schema.STOPPED[0], "1"), (schema.STOPPED[1], "")]))
     changed = st.tuples(st.integers(0, len(ours) - 1), st.binary(min_size=1, max_size=8)).map(
         lambda change: (ours[: change[0]] + change[1] + ours[change[0] + len(change[1]) :])[: len(ours)]
@@ -181,7 +183,7 @@ def test_what_others_publish_spoils_nothing_else(whole: Recording, bag: tuple[st
 @settings(max_examples=20, deadline=None)
 @given(st.lists(spoilt(schema.JOINT_STATES).filter(lambda raw: raw[:4] != FIRST[schema.JOINT_STATES][:4]), max_size=3))
 def test_joint_states_that_are_none_leave_those_that_are(whole: Recording, added: list[bytes]) -> None:
-    """Such as text; that what can be read as a joint state is another one nobody can know."""
+    """The invalid messages are, for example, text. A message that can be read as a joint state counts as one."""
     kind = KINDS[schema.JOINT_STATES]
     run = read([*BEGIN, *((schema.JOINT_STATES, kind, raw) for raw in added), *TICKS])
     np.testing.assert_array_equal(run.joint_position, whole.joint_position)

@@ -1,4 +1,4 @@
-"""C3D files: what is written is read back by other people's readers, and what files get wrong is told."""
+"""C3D files: third-party readers read the written files, and errors of input files are reported."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from bipedsim.recording.lab import Event, LabTrial, Markers, one_clock, read_c3d
 ezc3d = pytest.importorskip("ezc3d", reason="the extra lab: pip install 'bipedsim[lab]'")
 
 FLOAT = 2.0**-24
-"""What 32-bit floats keep of a number: half a unit in its last place, as a share."""
+"""Relative rounding error of a 32-bit float: half a unit in its last place."""
 
 
 def quantised(plate: PlateSignals) -> PlateSignals:
-    """The plate whose numbers are those that a file holds: 32-bit floats of newtons and millimetres."""
+    """The plate after rounding as in a file: 32-bit floats of newtons and millimetres."""
     g = plate.geometry
     scale = {1: [1, 1, 1, 1e3, 1e3, 1e3], 2: [1, 1, 1, 1e3, 1e3, 1e3], 3: [1] * 8, 4: [1] * 6}[g.kind] * np.ones(1)
     rows = np.array([1.0, 1.0, 1.0, 1e3, 1e3, 1e3])[:, None]
@@ -42,7 +42,7 @@ def quantised(plate: PlateSignals) -> PlateSignals:
 
 
 def a_trial(*plates: PlateSignals) -> LabTrial:
-    """A trial with two markers, of which one is not seen for a while."""
+    """A trial with two markers. One is not visible for a while."""
     t = 0.25 + np.arange(0, N, 4) / RATE
     positions = np.stack([np.column_stack([t, 2.0 * t, np.ones_like(t)]), np.column_stack([-t, t, t])], axis=1)
     positions[10:20, 1] = np.nan
@@ -52,7 +52,7 @@ def a_trial(*plates: PlateSignals) -> LabTrial:
 
 @pytest.mark.parametrize("kind", sorted(CHANNELS))
 def test_ezc3d_finds_forces_cop_and_free_moment_of_every_type(kind: int, tmp_path: Path) -> None:
-    """To 1e-4 N, 1e-5 mm and 1e-5 N.mm, of what the 32-bit floats of the file hold."""
+    """The tolerances are 1e-4 N, 1e-5 mm and 1e-5 N.mm, relative to the 32-bit floats of the file."""
     plate = a_plate(kind)
     assert write_c3d(a_trial(plate), tmp_path / "trial.c3d", {"filter": "none"}) == ()
     file = ezc3d.c3d(str(tmp_path / "trial.c3d"), extract_forceplat_data=True)
@@ -122,7 +122,7 @@ def test_plates_of_several_clocks_are_brought_to_one() -> None:
 
 
 def edited(path: Path, edit: Callable[[Any], None]) -> Path:
-    """Write a file of two plates that somebody else has changed; return its path."""
+    """Write a file of two plates, modified by third-party software; return its path."""
     write_c3d(a_trial(a_plate(2), a_plate(2, "2", 1)), path)
     file = ezc3d.c3d(str(path))
     edit(file)
@@ -219,7 +219,7 @@ def test_other_units_are_converted(unit: str, moment: str, scale: float, tmp_pat
 
 @pytest.mark.parametrize("axis", ["x", "y"])
 def test_a_laboratory_whose_vertical_is_not_z_is_turned(axis: str, tmp_path: Path) -> None:
-    """The vertical is what the plates lie across; the one who stands there stands upright afterwards."""
+    """The vertical is normal to the plates. A standing person is upright afterwards."""
     turn = {
         "x": np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]),
         "y": np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]]),
@@ -303,7 +303,7 @@ def test_texts_are_counted_in_bytes_and_none_is_cut(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rate", [999.0, 333.333333, 1001.3, 1798.2, 23.976])
 def test_samples_are_where_they_were_at_any_rate(rate: float, tmp_path: Path) -> None:
-    """Rates are 32-bit floats in the file, whose quotient is no whole number; the header's word says how many."""
+    """Rates are 32-bit floats in the file, and their ratio is not an integer. The ratio in the header counts."""
     plate = a_plate(2)
     t = np.arange(N) / rate
     plate = PlateSignals(t, replace(plate.geometry, rate=rate), plate.channels)

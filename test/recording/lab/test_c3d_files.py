@@ -1,4 +1,4 @@
-"""C3D files of a writer of the tests' own: what a laboratory measured is read, or the file is refused by name."""
+"""C3D files of a writer in the tests: laboratory data is read, or the error names the file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Groups = dict[str, dict[str, Any]]
 
 
 def a_walk(kind: int, n: int) -> TruePlate:
-    """Somebody of 700 N walks over a plate; nobody is on it in the first and last tenth."""
+    """A person of 700 N walks over a plate. In the first and last tenth the plate is empty."""
     s = np.linspace(-0.125, 1.125, n)
     load = np.where((s > 0.0) & (s < 1.0), 700.0 + 100.0 * np.cos(4.0 * np.pi * s), 0.0)
     return TruePlate(
@@ -50,10 +50,10 @@ def a_file(
     added: Any = 0.0,
     **header: Any,
 ) -> TruePlate:
-    """Write a file of floats with one plate in N and N.mm; return what acted on it.
+    """Write a file of floats with one plate in N and N.mm; return its true loads.
 
-    ``edit`` changes parameters before the samples are scaled with them, ``late`` afterwards; ``added`` is what the
-    channels have besides.
+    ``edit`` changes parameters before they scale the samples, ``late`` afterwards. ``added`` is an additional signal of
+    the channels.
     """
     plate = plate or a_walk(kind, n * ratio)
     units = {1: ["N"] * 3 + ["mm", "mm", "Nmm"], 2: ["N"] * 3 + ["Nmm"] * 3, 3: ["N"] * 8, 4: ["V"] * 6}[kind]
@@ -114,7 +114,7 @@ def put(group: str, **values: Any) -> Callable[[Groups], None]:
 
 
 def check(trial: LabTrial, plate: TruePlate, error: Any = None, number: int = 0) -> None:
-    """The plate of a trial has force, CoP and free moment of the truth, to what 32-bit floats hold."""
+    """Compare force, CoP and free moment of the plate of a trial with the truth, within the precision of a float."""
     one = trial.plates[number]
     assert len(one) == len(plate.force)
     if error is None:
@@ -285,7 +285,7 @@ def test_what_is_wrong_with_each_plate_is_said_at_once(tmp_path: Path) -> None:
 
 
 def test_frames_that_no_count_names_are_said(tmp_path: Path) -> None:
-    """Such as what a program that cut the file has left behind its end."""
+    """For example, a program that cuts a file may leave frames behind its end."""
     plate = a_file(tmp_path / "trial.c3d", late=put("POINT", FRAMES=50), last=50)
     trial = read_trial(tmp_path / "trial.c3d")
     np.testing.assert_allclose(trial.plates[0].force(), plate.force[:500], atol=1e-3)
@@ -297,7 +297,7 @@ def test_frames_that_no_count_names_are_said(tmp_path: Path) -> None:
 
 
 def test_the_last_parameter_may_name_one_that_is_not_there(tmp_path: Path) -> None:
-    """As in SGI's samples of c3d.org, whose last offset has its bytes the wrong way round."""
+    """In SGI's samples of c3d.org, the bytes of the last offset are in the wrong order."""
     path = tmp_path / "trial.c3d"
     plate = a_file(path, edit=put("LAST", ONE=1), processor="sgi")
     raw = path.read_bytes()
@@ -324,7 +324,7 @@ def test_a_file_that_was_cut_has_its_events_and_its_zero_where_they_were(first: 
         }
         if first > 1000:
             groups["TRIAL"] = {"ACTUAL_START_FIELD": fields(first), "ACTUAL_END_FIELD": fields(first + 59)}
-        # A plate that reads 7 N too much, whoever is on it.
+        # A plate with an offset of 7 N at any load.
         groups["ANALOG"]["OFFSET"] = np.array([0, 0, -7, 0, 0, 0])
 
     plate = a_file(
@@ -396,7 +396,10 @@ def test_a_makers_polynomial_of_the_cop_is_said(tmp_path: Path) -> None:
 def test_a_calibration_whose_moments_have_another_unit_of_length_is_corrected_with_a_note(
     points: str, moments: float, tmp_path: Path
 ) -> None:
-    """N.m beside mm has the CoP 1000 times too near the centre, N.mm beside m as much too far."""
+    """With N.m and mm, the CoP is 1000 times too close to the centre.
+
+    With N.mm and m, it is 1000 times too far away.
+    """
     length = 1.0 if points == "mm" else 1e-3
     rows = np.array([1.0, 1.0, 1.0, *[moments] * 3])[:, None, None]
 

@@ -1,4 +1,4 @@
-"""Damaged files of laboratories: never a traceback, a crash or a warning; what is wrong is told by its place."""
+"""Damaged laboratory files never cause a traceback, a crash or a warning. The error names its place in the file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bipedsim.plates import PlateSignals
 from bipedsim.recording.lab import LabTrial, read_trial, write_c3d, write_forces
 
 CELLS = ("nan", "inf", "-inf", "1e308", "1e400", "", "0", "-1", "x", "3,5", "\0", "endheader")
-"""What may stand in a cell of a table in the place of a number."""
+"""Possible content of a table cell instead of a number."""
 
 
 def mot(path: Path) -> Path:
@@ -45,7 +45,7 @@ def c3d(path: Path) -> Path:
 
 
 def judge(path: Path) -> str:
-    """Read a file and compute all that commands do; return what was said of it: an error, or notes."""
+    """Read a file and compute everything that the commands compute; return the error or the notes."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
@@ -104,7 +104,10 @@ def test_a_c3d_file_that_is_damaged_is_told_or_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("write", [mot, c3d])
 def test_a_file_that_ends_too_early_is_told(write: Callable[[Path], Path], tmp_path: Path) -> None:
-    """Both count their rows: wherever the file ends, but in its last row or in what fills its last block."""
+    """Both formats count their rows.
+
+    A truncation is reported anywhere except in the last row and in the padding of the last block.
+    """
     path = write(tmp_path / "trial")
     good = path.read_bytes()
     for end in [*range(0, 40, 13), *np.linspace(40, len(good) - 1024, 10).astype(int)]:

@@ -36,7 +36,7 @@ def test_forces_have_opensims_names_axes_and_signs(tmp_path: Path) -> None:
     loaded = plate.loaded()
     np.testing.assert_allclose(table.column("ground_force_r_pz")[loaded], -cop[loaded, 1], rtol=1e-11)
     np.testing.assert_allclose(table.column("ground_torque_r_y")[loaded], plate.free_moment()[loaded], rtol=1e-8)
-    # At the CoP no moment lies in the plane.
+    # At the CoP, the horizontal moments are zero.
     np.testing.assert_allclose(table.column("ground_torque_r_x")[loaded], 0.0, atol=1e-10)
 
 
@@ -101,7 +101,7 @@ def test_files_without_ground_forces_are_told(text: str, place: str, tmp_path: P
 
 
 def test_names_are_texts_in_the_file_of_loads(tmp_path: Path) -> None:
-    """Whatever letters a path, a plate and a body have."""
+    """This holds for any characters in paths, plates and bodies."""
     path = tmp_path / """a&b <c> "d" 'e'.mot"""
     root = ElementTree.fromstring(loads_xml(path, {'left <"&>': "shank & 'foot'"}))
     assert root.findtext(".//datafile") == path.name

@@ -1,4 +1,4 @@
-"""Tables of force plates as text: whatever a spreadsheet puts before the first letter, and units of the CoP."""
+"""Tables of force plates as text: bytes that a spreadsheet puts before the first letter, and units of the CoP."""
 
 from __future__ import annotations
 
