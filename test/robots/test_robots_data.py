@@ -117,7 +117,7 @@ def test_limits_armature_and_posture_are_symmetric(robot: Robot) -> None:
 
 
 def test_weight_is_carried_within_the_effort_limits(robot: Robot) -> None:
-    """Static torques of standing, the weight shared by the feet, stay below half of what the drives can."""
+    """Static torques of standing, with the weight shared by the feet, stay below half of the drive limits."""
     model, data = robot.model, robot.model.createData()
     torque = pin.computeGeneralizedGravity(model, data, robot.q_nominal).copy()
     pin.computeJointJacobians(model, data, robot.q_nominal)
