@@ -48,7 +48,7 @@ def feet(sim: Simulator) -> np.ndarray:
 
 @pytest.mark.parametrize("contact", RIGID)
 def test_a_foot_passes_below_the_ground_and_lands_in_front(compass: Robot, contact: str) -> None:
-    """Three steps without a motor: nobody pushes a foot that is behind, and every step takes what it should."""
+    """Three steps without a motor. A foot that is behind does not push, and every step takes its expected time."""
     # The gait of larger steps is another one: by 1.3e-3 rad at 1 ms.
     sim = downhill(compass, contact, h=5e-4)
     sim.reset(*WALKER.robot_state(PASSIVE))

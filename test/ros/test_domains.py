@@ -1,4 +1,4 @@
-"""Tests that start nodes meet nobody: not each other, not another suite, not another user's robot."""
+"""Tests that start nodes are isolated from each other, from other suites, and from other users' robots."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 @pytest.fixture
 def start(ros_env: dict[str, str]) -> Iterator[Start]:
-    """Return a function that starts a script with arguments; what it started ends with the test."""
+    """Return a function that starts a script with arguments; the processes end with the test."""
     started: list[subprocess.Popen[str]] = []
 
     def start_script(script: str, *arguments: object, env: dict[str, str] | None = None) -> subprocess.Popen[str]:
@@ -65,7 +65,7 @@ def said(process: subprocess.Popen[str]) -> str:
 
 
 def as_everybody(domain: int) -> dict[str, str]:
-    """Return the environment of a program that knows nothing of tests."""
+    """Return the environment of a program outside the tests."""
     return {**{k: v for k, v in os.environ.items() if k not in APART}, "ROS_DOMAIN_ID": str(domain)}
 
 

@@ -48,11 +48,11 @@ DISPLAYS = {
 }
 """Those of RViz that take a topic, and its type."""
 RPY = {"roll", "pitch", "yaw"}
-"""What PlotJuggler makes of every quaternion."""
+"""Curves that PlotJuggler derives from every quaternion."""
 
 
 class Named(NamedTuple):
-    """What a layout names: topic, fields below it, and what it says that they are."""
+    """A reference in a layout: topic, fields below it, and their stated type."""
 
     topic: str
     fields: tuple[str, ...]
@@ -68,12 +68,12 @@ def plates() -> tuple[str, ...]:
 
 @cache
 def readouts() -> frozenset[str]:
-    """Return what the controller that walks shows."""
+    """Return the debug signals of the walking controller."""
     return frozenset(make_controller("zmp", ROBOT).readouts)
 
 
 def row_of(name: str, rows: list[Topic]) -> Topic | None:
-    """Return the row whose topic is called ``name`` in a bring-up of biped14 under zmp, or None."""
+    """Return the entry of the topic ``name`` in a launch of biped14 under zmp, or None."""
     for row in rows:
         if row.name == READOUTS.name:
             found = name.removeprefix(row.name) in readouts() and name.startswith(row.name)
@@ -87,7 +87,7 @@ def row_of(name: str, rows: list[Topic]) -> Topic | None:
 
 
 def lacks(named: Named, rows: list[Topic], joints_by_name: bool = False) -> str:
-    """Return what is wrong with what a layout names; empty if nothing is."""
+    """Return the error of a reference in a layout; empty if there is none."""
     row = row_of(named.topic, rows)
     if row is None:
         return f"no topic {named.topic}"
@@ -123,7 +123,7 @@ def lacks(named: Named, rows: list[Topic], joints_by_name: bool = False) -> str:
 
 
 def foxglove() -> Iterator[Named]:
-    """Yield what the layout of Foxglove names."""
+    """Yield the references of the layout of Foxglove."""
     layout = json.loads((CONFIG / "foxglove.json").read_text(encoding="utf-8"))
     for panel, config in layout["configById"].items():
         for path in config.get("paths", ()):
@@ -139,7 +139,7 @@ def foxglove() -> Iterator[Named]:
 
 
 def plotjuggler() -> Iterator[Named]:
-    """Yield what the layout of PlotJuggler names."""
+    """Yield the references of the layout of PlotJuggler."""
     names = sorted((name for row in TOPICS.values() for name in row.names(("left", "right"))), key=len)
     for area in ElementTree.parse(CONFIG / "plotjuggler.xml").iter("DockArea"):
         for curve in area.iter("curve"):
@@ -150,7 +150,7 @@ def plotjuggler() -> Iterator[Named]:
 
 
 def displays() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the displays of RViz that take a topic: class, and what is said of the topic."""
+    """Yield the displays of RViz that have a topic: class, and the properties of the topic."""
     manager = yaml.safe_load((CONFIG / "bipedsim.rviz").read_text(encoding="utf-8"))["Visualization Manager"]
     assert manager["Global Options"]["Fixed Frame"] == WORLD_FRAME
     for display in manager["Displays"]:
@@ -163,7 +163,7 @@ def displays() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def rviz() -> Iterator[Named]:
-    """Yield what the configuration of RViz names."""
+    """Yield the references of the configuration of RViz."""
     for kind, topic in displays():
         yield Named(topic["Value"], (), "", DISPLAYS[kind])
 
@@ -191,7 +191,7 @@ def test_a_topic_that_is_renamed_or_of_another_type_is_missed(name: str) -> None
         others = [one for one in rows if one is not row]
         for changed in (replace(row, name=f"/new{row.name}"), replace(row, msgtype="rosgraph_msgs/msg/Clock")):
             found = [lacks(one, [*others, changed], name == "plotjuggler") for one in LAYOUTS[name]()]
-            # What shows a whole message takes any type.
+            # A panel that shows a whole message accepts any type.
             whole = all(not one.fields and not one.msgtype for one in LAYOUTS[name]() if row_of(one.topic, [row]))
             assert any(found) or (whole and changed.name == row.name), changed
 

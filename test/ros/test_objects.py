@@ -46,7 +46,7 @@ def scenario(tmp_path: Path) -> Path:
 def test_files_hold_the_objects(tmp_path: Path, scenario: Path) -> None:
     recording, _ = run(RunConfig(scenario=str(scenario), duration=0.3))
     assert sorted(recording.objects) == ["ball", "crate"]
-    # The ball has come back from the shin, and the crate has slid.
+    # The ball has bounced off the shin, and the crate has slid.
     assert recording.objects["ball"][:, 0].min() > 0.1
     assert recording.objects["ball"][-1, 0] > recording.objects["ball"][:, 0].min() + 0.05
     assert recording.objects["crate"][-1, 0] > 0.01
@@ -81,7 +81,7 @@ def test_a_robot_on_one_leg_kicks_a_ball_over_ros(tmp_path: Path, ros_env: dict[
 
 
 def both_ways(folder: Path, scenario: Path, duration: float, env: dict[str, str]) -> Recording:
-    """Run a scenario with nodes and without; the objects must be the same to the bit. Return what the bag holds."""
+    """Run a scenario with nodes and without; the objects must be the same to the bit. Return the content of the bag."""
     arguments = ["--scenario", str(scenario), *LOCK_STEP, "--duration", str(duration)]
     arguments += ["--record", str(folder / "run")]
     command = [sys.executable, "-m", "bipedsim.cli.main", "up", *arguments]

@@ -1,4 +1,4 @@
-"""examples/other_robot: MuJoCo's robot feels what a robot feels, and controllers cannot tell it from any other."""
+"""examples/other_robot: MuJoCo's robot has the interface of any robot, so controllers cannot tell the difference."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_ankles_carry_what_is_above_them(standing: Plant) -> None:
     for k, foot in enumerate(feet):
         site = standing.data.site(f"{robot.soles[k].name} ankle")
         weight = -g * foot.mass
-        # Moment about the origin of the world of what the sensor feels, less the foot's own weight.
+        # Moment of the measured force about the world origin, minus the weight of the foot.
         force = site.xmat.reshape(3, 3) @ wrench[k, :3] - [0.0, 0.0, weight]
         torque = site.xmat.reshape(3, 3) @ wrench[k, 3:]
         lever = site.xmat.reshape(3, 3) @ foot.lever
@@ -110,7 +110,7 @@ def test_the_imu_at_rest_feels_the_ground_push_upwards(standing: Plant) -> None:
 
 
 def test_a_push_is_an_impulse() -> None:
-    """In free fall, F t = m v of the centre of mass, whatever the body does."""
+    """In free fall, F t = m v of the centre of mass, for any motion of the body."""
     robot = load_robot("biped14")
     plant = Plant(robot, 1e-3, PlantParams())
     plant.data.qpos[2] += 1.0
@@ -168,11 +168,11 @@ class Run:
     """A controller on the other robot, with the parameters that it has on bipedsim.
 
     Attributes:
-        robot, controller, duration: What runs, and for how long [s].
+        robot, controller, duration: Robot, controller and duration [s].
         parameters: Of the controller, where they differ from its defaults for that robot.
         velocity: Ahead, on /cmd_vel from the beginning [m/s].
         pushes: On the root link.
-        lowered: How far the base goes up and down at least [m].
+        lowered: Minimum vertical motion of the base [m].
     """
 
     robot: str
@@ -196,7 +196,7 @@ START = 3.0
 @pytest.mark.ros
 @pytest.mark.parametrize("run", sampled(RUNS), ids=lambda run: f"{run.robot} {run.controller}")
 def test_the_same_controller_process_moves_the_other_robot(ros: RosWorld, run: Run) -> None:
-    # Kernels that are not compiled yet are compiled here, where nobody waits for them.
+    # Missing kernels are compiled here, where no node waits for them.
     make_controller(run.controller, load_robot(run.robot), run.parameters)
     own = {f"{run.controller}__{name}": value for name, value in run.parameters.items()}
     ros.start("controller_node", robot=run.robot, controller=run.controller, cmd_vel_timeout=0.0, **own)

@@ -1,4 +1,7 @@
-"""The loop over ROS beside the bare ping-pong, by real processes; figures are of this machine and not judged."""
+"""The loop over ROS compared with a bare ping-pong, by real processes.
+
+The times depend on the machine and are not tested.
+"""
 
 from __future__ import annotations
 

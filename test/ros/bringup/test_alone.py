@@ -1,4 +1,4 @@
-"""A bring-up beside another robot in its ROS domain is refused before anything starts."""
+"""A launch is rejected before it starts any node if another robot is in its ROS domain."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ pytestmark = pytest.mark.ros
 def test_another_robot_is_named_with_the_way_out(
     ros: RosWorld, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Worlds of tests have ports of their own, which say nothing to others; with peers nobody relies on ports.
+    # Test domains have their own ports, which do not show other robots. With static peers, discovery does not depend on
+    # ports.
     monkeypatch.setenv("ROS_STATIC_PEERS", "127.0.0.1")
     ros.node.create_publisher(JointState, "/joint_states", 10)
     assert main(["up", "--duration", "1", "--record", str(tmp_path / "run")]) == EXIT_USAGE

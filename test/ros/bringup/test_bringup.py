@@ -1,4 +1,4 @@
-"""The plan of a bring-up, and `bipedsim up` with real nodes: it works, it fails, it is interrupted."""
+"""The plan of a launch, and `bipedsim up` with real nodes: success, failure and interrupts."""
 
 from __future__ import annotations
 
@@ -91,12 +91,12 @@ def test_every_argument_reaches_a_node() -> None:
 
 
 def state_publisher(prefix: Path) -> str:
-    """Install what stands for robot_state_publisher, and return the prefix as a variable holds it."""
+    """Install a replacement of robot_state_publisher, and return the prefix for the environment variable."""
     return installed("robot_state_publisher", prefix)
 
 
 def installed(package: str, prefix: Path) -> str:
-    """Install what stands for the program of a package's name, and return the prefix as a variable holds it."""
+    """Install a replacement of a package's program, and return the prefix for the environment variable."""
     marker = prefix / "share" / "ament_index" / "resource_index" / "packages" / package
     program = prefix / "lib" / package / package
     for path in (marker, program):
@@ -168,7 +168,9 @@ def test_log_level_and_remappings_are_those_of_all_nodes() -> None:
 @pytest.mark.slow
 @pytest.mark.ros
 def test_names_log_level_and_state_publisher_reach_the_processes(ros_env: dict[str, str], tmp_path: Path) -> None:
-    """The sensors of a remapped robot reach its controller, INFO is not told, and the other package's node runs."""
+    """The controller receives the sensors of the remapped robot, INFO is not logged, and the node of the other package
+    runs.
+    """
     command = [sys.executable, "-m", "bipedsim.cli.main", "up", *LOCK_STEP, "--duration", "0.2"]
     command += ["--remap", "imu/data:=/torso/imu joint_states:=limbs", "--log-level", "warn", "--namespace", "r1"]
     env = {**ros_env, "AMENT_PREFIX_PATH": f"{sys.prefix}{os.pathsep}{state_publisher(tmp_path / 'ros')}"}
@@ -335,7 +337,7 @@ def concluded(folder: Path | None, failed: str = "", **statistics: Any) -> None:
     [
         ({"diagnostics": 3}, {}, False),
         ({}, {}, False),
-        # A simulator that was killed tells nothing, but its bag may.
+        # A simulator that was killed reports nothing, but its bag may.
         ({"joint_states": 5}, {}, True),
         # Held at t = 0, it repeats one state.
         ({"joint_states": 5}, {"ticks": 0, "state": "waiting"}, False),
@@ -385,7 +387,7 @@ def test_a_controller_that_was_silent_is_not_called_slow_either(capsys: pytest.C
 
 
 def test_in_lock_step_what_ended_the_wait_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    """A controller that is too slow misses every second state: what is not silence is its beginning."""
+    """A controller that is too slow misses every second state. The advice names the first silence."""
     silences = [[0.002 * k, 0.002 * k + 0.001] for k in range(100)]
     concluded(None, **COUNTED, clock="lock_step", command_silences_s=silences, round_trip_us={})
     advice = capsys.readouterr().err
@@ -517,7 +519,7 @@ def test_failures_end_the_bringup_and_are_named(
 @pytest.mark.long
 @pytest.mark.ros
 def test_a_command_of_another_size_is_told_once(tmp_path: Path, ros_env: dict[str, str]) -> None:
-    """And what follows from it, that no command came to any topic, not at all."""
+    """The consequence, that no command arrived on any topic, is not reported in addition."""
     up = Up(tmp_path, ros_env, *LOCK_STEP, "--duration", "1", "--controller", "user_controllers:WrongShape")
     assert up.wait() == 2, up.output
     (told,) = (line for line in up.output.splitlines() if "shape (3,)" in line)
@@ -535,7 +537,7 @@ def test_a_command_of_another_size_is_told_once(tmp_path: Path, ros_env: dict[st
 def test_a_bag_says_why_and_when_its_controller_was_stopped(
     tmp_path: Path, ros_env: dict[str, str], arguments: tuple[str, ...], code: int
 ) -> None:
-    """As the summary beside it does, whether the node ended or went on."""
+    """The bag and the summary next to it report the same, whether the node ended or continued."""
     (tmp_path / "leaning.yaml").write_text("pushes: [{at: 0.1, duration: 0.2, force: [400.0, 0.0, 0.0]}]")
     up = Up(tmp_path, ros_env, *LOCK_STEP, "--duration", "1.5", "--record", "run", "--controller", *arguments)
     assert up.wait() == code, up.output
@@ -560,7 +562,7 @@ def test_an_interrupt_ends_all_nodes(tmp_path: Path, ros_env: dict[str, str], du
     for pid in children:
         inherited = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
         assert f"ROS_DOMAIN_ID={ros_env['ROS_DOMAIN_ID']}".encode() in inherited
-    # Two signals for one wish, as `timeout -s INT` sends them to the process and to its group.
+    # Two signals are one request: `timeout -s INT` signals the process and its group.
     for number in (signal.SIGINT, signal.SIGTERM):
         up.process.send_signal(number)
     assert up.wait() == code, up.output

@@ -1,4 +1,4 @@
-"""What is wrong with a bring-up is found before its nodes start."""
+"""Errors of a launch are found before its nodes start."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_all_that_is_wrong_is_told_at_once_by_every_command(capsys: pytest.Captu
 
 
 def test_a_file_may_say_another_robot(tmp_path: Path) -> None:
-    """Only the nodes know what comes of both."""
+    """Only the nodes combine the file with the options."""
     file = tmp_path / "mine.yaml"
     file.write_text("controller_node: {ros__parameters: {robot: talos}}")
     check_names(plan({"params_file": str(file)}, {"squat_deep": 1.0}))

@@ -1,4 +1,4 @@
-"""`bipedsim doctor`: what is not in order is a problem or a hint, and the exit code says so."""
+"""`bipedsim doctor`: an irregularity is a problem or a hint, and the exit code depends on it."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_folder_that_takes_no_kernels_is_a_problem(
         (folder / "f-another-4567.nbc").write_bytes(b"12345")
         kernels = examine(capsys)[1]["kernels"]
         assert (kernels["source"], kernels["files"], kernels["size"], kernels["status"]) == ("cache", 1, 5, "ok")
-        # Nobody can make a folder below a file, not even root.
+        # Not even root can create a folder below a file.
         monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", str(folder / "f-another-4567.nbc" / "kernels"))
         kernel_cache.cache_folder.cache_clear()
         code, checks = examine(capsys)

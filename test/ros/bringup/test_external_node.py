@@ -1,4 +1,4 @@
-"""Nodes of anybody's under runs without a bring-up, over real DDS; and what is told of those that fail."""
+"""Third-party nodes in runs without a launch, over real DDS, and the report of failing nodes."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_node_that_fails_ends_the_run_with_what_it_said(tmp_path: Path, last: 
     program = tmp_path / "stranger.py"
     program.write_text(STRANGER.format(last=last))
     command = f"{sys.executable} -u {program}"
-    # Only who waits in vain waits for so long.
+    # Only the last case waits in vain.
     timeout = {"timeout": 3.0 if last == "pass" else 240.0, "start_timeout": 240.0}
     with pytest.raises(BipedSimError, match=said):
         run(RunConfig(duration=0.2, **external(command, **timeout)))

@@ -1,4 +1,4 @@
-"""A bring-up whose robot speaks a vendor's topics."""
+"""A launch whose robot uses a vendor's topics."""
 
 from __future__ import annotations
 

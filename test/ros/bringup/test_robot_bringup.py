@@ -1,4 +1,4 @@
-"""The controller alone, for a robot that is up: what is planned is what a bring-up with simulator plans."""
+"""The controller alone, for a running robot. The plan equals that of a launch with simulator."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_controller_and_recorder_are_those_of_a_bring_up_with_simulator(tmp_path
     nodes = {node.executable: node for node in plan(given, words).nodes}
     recorder, controller = plan_robot(given, words).nodes
     assert controller == nodes["controller_node"]
-    # A robot goes on when a bring-up ends, so that the recorder does not wait for its end.
+    # A robot continues after a launch ends, so the recorder does not wait for its end.
     told = dict(nodes["recorder_node"].parameters)
     assert told.pop("await_end") > 0.0
     assert recorder == replace(nodes["recorder_node"], parameters=told)

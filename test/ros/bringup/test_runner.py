@@ -1,4 +1,4 @@
-"""The runner of a bring-up: what it does to an earlier run, to a reader that leaves, and to a pause."""
+"""The runner of a launch: earlier runs, readers that close the pipe, and pauses."""
 
 from __future__ import annotations
 
@@ -98,7 +98,10 @@ def test_what_fails_on_the_way_brings_the_earlier_run_back(tmp_path: Path) -> No
 
 
 def test_a_reader_that_leaves_ends_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """As behind `| head -1`: threads that pass on what nodes print died of it, and the nodes blocked on full pipes."""
+    """An example is `| head -1`.
+
+    The threads that forward the output of nodes used to fail, and the nodes blocked on full pipes.
+    """
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w") as pipe:
@@ -127,7 +130,7 @@ def test_a_first_command_that_never_comes_is_told_with_what_to_do() -> None:
 
 
 class Ended:
-    """A node of a bring-up that ends at the nth look."""
+    """A node of a launch that ends at the nth poll."""
 
     def __init__(self, name: str, optional: bool, looks: int, code: int) -> None:
         self.name, self.optional, self._looks, self._code = name, optional, looks, code

@@ -1,4 +1,4 @@
-"""Steering by keys: what they mean, what is published, and a terminal that is left as it was."""
+"""Teleoperation by keys: their meaning, the published messages, and an unchanged terminal."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Teleop:
         )
 
     def _read(self) -> None:
-        """Read what is shown, so that there is always room for more."""
+        """Read the output, so that the pipe never fills."""
         with contextlib.suppress(OSError):
             while part := os.read(self.keyboard, 4096):
                 self.shown += part.decode(errors="replace")
@@ -152,7 +152,7 @@ def test_without_a_terminal_it_says_so() -> None:
 @pytest.mark.long
 @pytest.mark.ros
 def test_who_listens_is_looked_for_before_it_is_said_that_nobody_does(ros: Any) -> None:
-    """Discovery takes up to 3 s, in which a newcomer was told that nobody listens."""
+    """Discovery takes up to 3 s. In this time the command used to report that no node listens."""
     from geometry_msgs.msg import Twist
 
     teleop = Teleop(ros.env)

@@ -24,7 +24,7 @@ Plant = Callable[[PlayedRobot], None]
 
 
 def problems(robot: PlayedRobot, state: str = "standing") -> dict[tuple[str, str], str]:
-    """Return (topic, check) of all that is not ok, and what to do."""
+    """Return (topic, check) of all problems, and the advice."""
     found = check(CONTRACT, robot.evidence(), state)
     return {(f.topic, f.check): f.todo for f in found if f.verdict not in (OK, NOT_CHECKED)}
 
@@ -201,7 +201,7 @@ def test_a_good_robot_passes_every_check() -> None:
 
 
 def test_what_the_sensors_are_to_bear_is_the_robot_without_what_hangs_below_them() -> None:
-    """All of it, but for the two links behind the last joints."""
+    """The expected load is the whole robot, except for the two links behind the last joints."""
     robot = good_robot()
     for foot in (LEFT, RIGHT):
         scaled(foot, "wrench", 1.5)(robot)

@@ -41,7 +41,7 @@ class Checker:
         self._process = bipedsim(world, "check-robot", *arguments, "--json")
 
     def answer(self, meanwhile: Any = lambda: None) -> tuple[int, dict[str, Any]]:
-        """Spin, calling ``meanwhile``, until the checker has ended; return its exit code and what it printed."""
+        """Spin, calling ``meanwhile``, until the checker has ended; return its exit code and output."""
 
         def ended() -> bool:
             meanwhile()
@@ -60,7 +60,7 @@ def test_the_simulator_under_a_controller_keeps_the_contract(ros: RosWorld) -> N
         states = ros.collect(JointState, "/joint_states")
         ros.until(lambda: states and states[-1].header.stamp.sec >= 1, "a robot that stands still")
         code, answer = Checker(ros, "biped14", "--duration", "1").answer(states.clear)
-        # What the contract says of the controller is what controller_node does.
+        # The QoS profiles of the contract are those of controller_node.
         for topic in (*CONTRACT.sensors, CONTRACT.commands):
             ends = ros.node.get_subscriptions_info_by_topic(topic.name)
             if topic is CONTRACT.commands:

@@ -66,7 +66,7 @@ def test_the_controller_alone_serves_a_robot_that_is_up(tmp_path: Path) -> None:
         with subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True) as control:
             try:
                 _, said = up.communicate(timeout=PATIENCE_S)
-            finally:  # or the two would wait for each other for ever
+            finally:  # or the two would wait for each other forever
                 up.kill()
                 control.send_signal(signal.SIGINT)
             shown, _ = control.communicate(timeout=PATIENCE_S)
@@ -89,7 +89,7 @@ def test_a_run_with_a_duration_ends_by_itself(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_run_that_is_interrupted_leaves_a_whole_bag(tmp_path: Path) -> None:
-    """Ctrl-C reaches all nodes and the launch program at once, and what the simulator counted comes last."""
+    """Ctrl-C reaches all nodes and the launch program at once. The counters of the simulator come last."""
     command = [str(ROS2), "launch", "bipedsim", "sim.launch.py", "rate:=500", "physics_dt:=0.002", "record:=runs/one"]
     out = tmp_path / "output.txt"
     with out.open("w", encoding="utf-8") as file:

@@ -33,7 +33,7 @@ def test_a_shell_reads_back_what_was_meant(words: dict[str, str]) -> None:
 
 
 class Asked:
-    """What the controls ask of nodes."""
+    """The requests of the controls to the nodes."""
 
     def __init__(self) -> None:
         self.pushes: list[tuple[list[float], str]] = []
@@ -51,7 +51,7 @@ ASKED = Asked()
 
 @pytest.fixture(scope="module")
 def panel() -> Iterator[Panel]:
-    """The controls of a page whose simulator has not answered yet."""
+    """The controls of a page before the first answer of the simulator."""
     robot, ground = load_robot("biped14"), Ground.flat()
     page = Page(robot, ground, port=0)
     found = RunningRobot(robot, ground, run={"robot": "biped14"})
@@ -73,7 +73,7 @@ def test_time_stands_after_a_pause_and_one_step_and_goes_on_after_the_others(pan
 
 
 def test_a_page_that_is_closed_ends_its_drag_and_its_walk(panel: Panel) -> None:
-    """A drag pushes until it ends; who has closed the page can end nothing."""
+    """A push lasts until its drag ends, which a closed page cannot do by itself."""
     weight = load_robot("biped14").weight
     panel._drag("torso", np.array([0.0, 0.5, 0.0]), True)
     panel.look()

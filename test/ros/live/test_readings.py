@@ -1,4 +1,4 @@
-"""What a viewer makes of topics: the instant that the simulator is in, to the bit, and what a robot alone says."""
+"""The state that a viewer builds from topics: the time of the simulator, to the bit, and a real robot alone."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ ROBOT = load_robot("biped14")
 
 
 def look(ros: RosWorld, readings: Readings, sim: Simulator) -> None:
-    """Take what comes until it is of the simulator's time: joint states, what only the ground knows, and the command.
+    """Receive messages until the state has the time of the simulator: joint states, ground truth, and the command.
 
-    They come one after the other, and each is known by what it holds.
+    They arrive one after the other, and each is identified by its content.
     """
 
     def there() -> bool:
@@ -52,7 +52,7 @@ def look(ros: RosWorld, readings: Readings, sim: Simulator) -> None:
 
 
 def forgets_all(readings: Readings, new: Readings) -> None:
-    """Have readings forget, after which they say what new ones say."""
+    """Reset the readings, and compare them with new ones."""
     readings.forget()
     said, says = vars(readings.instant(())), vars(new.instant(()))
     assert said.keys() == says.keys()
@@ -72,7 +72,7 @@ def test_an_instant_is_that_of_the_simulator_to_the_bit(ros: RosWorld) -> None:
     readings = Readings(ros.node, found, 1.0, told.append)
     ros.until(lambda: [readings.take(0.0)] and readings.t > 0.0, "a begin")
     ros.call(SetBool, "/sim_node/pause", data=True)
-    # Of the same tick, whatever came before.
+    # The state is of the same tick, for any earlier messages.
     said = ros.call(Trigger, "/sim_node/step").message
     ticks = round(1000 * float(said.split()[2]))
     sim = Simulator(ROBOT, get_ground("tiles"))
@@ -89,7 +89,7 @@ def test_an_instant_is_that_of_the_simulator_to_the_bit(ros: RosWorld) -> None:
     np.testing.assert_array_equal(instant.joint_command, np.zeros(ROBOT.nu))
     assert (instant.estimated, instant.notes, told) == (False, (), [])
     np.testing.assert_array_equal(found.ground.arrays().point, sim.ground.arrays().point)
-    # Who comes while time stands still is shown the same.
+    # A viewer that starts while time stands still shows the same.
     late = Readings(ros.node, found, 1.0, told.append)
     look(ros, late, sim)
     np.testing.assert_array_equal(late.instant(()).q, sim.q)
@@ -214,7 +214,7 @@ def test_a_robot_alone_is_where_its_odometry_says_and_as_its_imu_says_without(ro
     ros.until(lambda: known(True), "the next robot")
     assert 0.0 <= readings.t < 1000.0
 
-    # What lacks a joint, or is no message, is told and does no harm.
+    # Incomplete and invalid messages are reported and have no other effect.
     state.name, state.position, state.velocity = names[1:], state.position[1:], state.velocity[1:]
     ros.until(lambda: not known(True) and any(names[0] in note for note in readings.lacks), "the joint that lacks")
     assert not readings.instant(()).placed
@@ -243,14 +243,17 @@ def test_what_is_no_message_of_this_version_is_told_and_dropped(ros: RosWorld) -
     ros.until(lambda: told(whole, 1), "a warning")
     assert warned[0].startswith("message on /left_foot/contact dropped: it has 2 numbers, and this version has")
     assert readings.instant(()).mode is not None
-    # The sound parts beside it are shown.
+    # The valid parts of the message are shown.
     assert readings.instant(()).q[0] == 3.0
     ros.until(lambda: told(torn, 2), "another warning")
     assert re.search(r"/sim_node/shown dropped: it holds \d+ bytes, and its layout says \d+", warned[1])
 
 
 def test_readouts_that_come_together_are_not_taken_one_by_one(ros: RosWorld) -> None:
-    """As of a controller of others at first, then of ours; what a further node shows beside it is taken as before."""
+    """The signals come first from a third-party controller, then from ours.
+
+    Signals of a further node are received as before.
+    """
     readings = Readings(ros.node, RunningRobot(ROBOT, Ground.flat()), 1.0, print)
     readings.t = 1.0
     lean, mine = (ros.node.create_publisher(Float64, f"/controller/{name}", 1) for name in ("lean", "mine"))

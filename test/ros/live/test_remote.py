@@ -1,4 +1,4 @@
-"""What a live page asks of the nodes, on real nodes in this process."""
+"""Requests of a live page to the nodes, on real nodes in this process."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_velocity_is_repeated_until_another_one_is_asked_for(walker: Walker) -
     remote.steer((0.5, 0.0, 0.0))
 
     def look() -> None:
-        # Whatever the time is, the next one is due.
+        # The next message is due at any time.
         remote._due = 0.0
         remote.look()
 
@@ -76,13 +76,13 @@ def test_a_velocity_is_repeated_until_another_one_is_asked_for(walker: Walker) -
 
 
 def test_rest_is_said_some_times_and_then_no_more(walker: Walker) -> None:
-    """So that others may steer; what was sent before it is not sent again."""
+    """Other nodes can then steer. An earlier command is not sent again."""
     remote = walker.remote
     remote.steer((0.25, 0.0, 0.0))
     remote.look()
     remote.steer((0.0, 0.0, 0.0))
     for k in range(4 * STANDING):
-        # Whatever the time is, the next one is due.
+        # The next message is due at any time.
         remote._due = 0.0
         remote.look()
         walker.until(lambda k=k: len(walker.heard) > min(k + 1, STANDING))
@@ -96,5 +96,5 @@ def test_who_closes_the_page_leaves_a_robot_that_stands(walker: Walker) -> None:
     remote.steer((0.25, 0.0, 0.0))
     walker.until(lambda: 0.25 in walker.heard, remote.look)
     remote.stand()
-    # Nobody looks any more.
+    # No page is open any more.
     walker.until(lambda: walker.heard[-1] == 0.0)

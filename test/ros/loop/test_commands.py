@@ -1,4 +1,4 @@
-"""Commands that are dropped, clipped, or stay away: what the drives get, and what is said of it."""
+"""Dropped, clipped and missing commands: effect on the drives, and reports."""
 
 from __future__ import annotations
 
@@ -113,7 +113,10 @@ def test_a_reset_ends_a_silence() -> None:
 
 
 def test_after_a_reset_the_drives_get_what_new_ones_get() -> None:
-    """Whatever came before: no torque until a command comes, and no word of a silence that nobody promised to end."""
+    """After a reset, the torque is zero until a command arrives.
+
+    A silence without an earlier command is not reported.
+    """
     for timeout_mode in TIMEOUT_MODES:
         used, new = Drives(timeout_mode=timeout_mode), Drives(timeout_mode=timeout_mode)
         for tau in (5.0, -7.0):

@@ -1,4 +1,4 @@
-"""What steers a controller, on topics that a test plays: what is due, what is too old, and what a reset forgets."""
+"""Inputs of a controller on simulated topics: due and outdated messages, and the effect of a reset."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MS = 1_000_000
 
 
 class Played:
-    """An inbox whose messages the test puts there, and the controller that is steered."""
+    """An inbox that the test fills, and the controller that it steers."""
 
     def __init__(self, timeout: float = 0.0, period: float = 0.0, first: bool = False) -> None:
         self.queues: dict[str, deque[bytes]] = {}
@@ -33,7 +33,7 @@ class Played:
         self.inputs = ControllerInputs(inbox, self.guard, timeout, period, first, self.told.append, self._asked)
 
     def _asked(self) -> bool:
-        """Answer whether to end a wait; what is coming comes meanwhile."""
+        """Return whether to end a wait; the next messages arrive meanwhile."""
         if self.coming is not None:
             self.send(self.coming)
             self.coming = None
@@ -51,7 +51,7 @@ class Played:
         self.queues[topics.VELOCITY.name].append(TwistWriter().write((vx, 0.0, 0.0)))
 
     def at(self, t_ms: int) -> float:
-        """Take what has come by ``t_ms`` [ms]; return the velocity that the controller goes by."""
+        """Receive all messages up to ``t_ms`` [ms]; return the velocity that the controller uses."""
         self.inputs.take(t_ms * MS)
         self.inputs.deliver(t_ms * MS)
         return self.guard.readouts["vx"]
@@ -91,7 +91,9 @@ def test_each_velocity_of_a_schedule_is_waited_for_after_a_reset_too() -> None:
 
 
 def test_a_first_velocity_is_waited_for_and_the_others_are_not() -> None:
-    """In real time nobody waits for a message that is late, but time does not begin before a schedule is there."""
+    """In real time the loop does not wait for a late message, but the simulation does not start before a schedule
+    arrives.
+    """
     played = Played(first=True)
     for _lap in range(2):
         assert played.inputs.missing == topics.VELOCITY.name

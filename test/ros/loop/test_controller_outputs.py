@@ -1,4 +1,4 @@
-"""What a controller tells, on topics that a test plays."""
+"""Outputs of a controller on simulated topics."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_fall_is_told_once_and_so_is_its_end(monkeypatch: pytest.MonkeyPatch) 
 
 
 class _Sink:
-    """A publisher that keeps what it is given; ``heard`` says whether anybody listens."""
+    """A publisher that stores its messages; ``heard`` states whether it has a subscriber."""
 
     def __init__(self) -> None:
         self.heard, self.sent = True, []

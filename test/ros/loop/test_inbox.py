@@ -1,4 +1,4 @@
-"""What a loop takes by itself; and the thread beside it goes on, whatever one callback meets."""
+"""The messages that a loop receives itself. Its thread continues after a failed callback."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_what_is_served_beside_the_loop_gives_way_to_it(ros: RosWorld) -> None:
         background.submit(look)
         assert done.wait(10.0)
         assert found == [(os.SCHED_FIFO, 4)]
-        # A tenth of a tick, for who has to wait for Python.
+        # A tenth of a tick for a thread that waits for Python.
         assert sys.getswitchinterval() == pytest.approx(1e-4)
     finally:
         background.stop()

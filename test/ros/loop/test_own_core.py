@@ -1,4 +1,4 @@
-"""A core for the threads of a loop: what the kernel says of them, of real threads and processes."""
+"""A core for the threads of a loop: the kernel reports the affinity of real threads and processes."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_other_threads_stay_free_and_those_that_begin_later_free_all(
         assert "no core of its own any more" in core.let_go_of_others()
         assert os.sched_getaffinity(later.native_id) == os.sched_getaffinity(0) == CORES
         assert not core.let_go_of_others()
-        # Whoever comes next may have it, and nobody could before.
+        # The next process can now take the core, and no process could before.
         assert "on core" in OwnCore(AUTO, claim).take(deadlines=False)
         end.set()
         later.join()
@@ -181,7 +181,7 @@ def test_named_cores_are_taken_whoever_has_them(claim: str, run: Callable[[Calla
     end = threading.Event()
     later = threading.Thread(target=end.wait)
     later.start()
-    # Whoever named it meant it.
+    # The affinity that the user sets stays in effect.
     assert run(core.let_go_of_others) == ""
     end.set()
     later.join()

@@ -1,4 +1,4 @@
-"""What viewers are shown, and when, of real topics on a clock that a test moves."""
+"""Publishing for viewers: content and times, on real topics with a clock that the test moves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHOWN_NS, LATE_NS, LAST_NS = 1_000_000_000 // 60, 200_000_000, 1_000_000_000
 
 
 class Clock:
-    """In the place of the module ``time``: every look at it takes 20 us, so that a message seems to."""
+    """Replaces the module ``time``. Each read takes 20 us, so that a message seems to take as long."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -51,7 +51,7 @@ def test_a_viewer_waits_for_time_that_no_command_needs(ros: RosWorld, monkeypatc
         one.show(left_ns)
         return len(sent) > before
 
-    # What one costs is learnt.
+    # The publisher learns the cost of a message.
     for _ in range(40):
         clock.now += SHOWN_NS
         one.show()

@@ -1,4 +1,4 @@
-"""Whether a machine keeps a rate: judged from injected times, measured without a trace. Nothing sleeps."""
+"""The rate that a machine can hold: computed from injected times, measured without a trace. Nothing sleeps."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_where_no_rate_helps_none_is_named() -> None:
     rate=st.floats(1.0, 20_000.0),
 )
 def test_the_rate_that_is_named_can_be_typed_and_kept(tick_us: float, share: float, substeps: int, rate: float) -> None:
-    """Whatever was measured: the arguments in the message are sound parameters, under which the check is passed."""
+    """For any measurements, the arguments in the message are valid parameters, with which the check passes."""
     found = cost(tick_us, physics_us=share * tick_us / substeps, substeps=substeps)
     try:
         judge(found, "lcp", "biped14", rate)
@@ -183,7 +183,10 @@ def test_a_robot_that_flies_apart_is_not_measured_but_restored() -> None:
 
 @pytest.mark.parametrize("robot", ["biped14", "talos", "g1", "icub"])
 def test_the_torques_of_a_posture_hold_it(robot: str) -> None:
-    """Static, with the ground: for some milliseconds nothing moves. What no joint carries, the feet do."""
+    """In static equilibrium with the ground, nothing moves for some milliseconds.
+
+    The feet support the loads that no joint supports.
+    """
     try:
         loaded = load_robot(robot)
     except ConfigError as error:

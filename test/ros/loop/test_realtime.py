@@ -18,7 +18,7 @@ from bipedsim_ros.loop.realtime import Histogram, RateKeeper, StayAwake
 
 
 class Clock:
-    """A clock that moves only when it is told to, is slept on, or is read (1 us a reading)."""
+    """A clock that moves only by the test, by a sleep, or by a reading (1 us each)."""
 
     def __init__(self, late_ns: int = 0) -> None:
         self.now = 5 * NS_PER_S
@@ -154,7 +154,7 @@ def test_a_system_that_lets_no_one_keep_cores_awake_is_none_the_worse(tmp_path: 
     assert not list(tmp_path.iterdir())
 
 
-# In a process of its own, whose scheduling may change.
+# The script runs in a separate process, because it changes the scheduling.
 URGENT = """
 import os, threading
 from bipedsim_ros.loop.realtime import run_urgently
@@ -169,7 +169,7 @@ print(set((os.sched_getscheduler(i), os.sched_getparam(i).sched_priority) for i 
 
 
 def urgent(before: str) -> tuple[str, str]:
-    """Return what :func:`run_urgently` says, and the policies and priorities of its threads."""
+    """Return the result of :func:`run_urgently`, and the policies and priorities of its threads."""
     code = [sys.executable, "-c", URGENT.format(before=before)]
     said, threads = subprocess.run(code, capture_output=True, text=True, check=True).stdout.splitlines()
     return said, threads
@@ -198,7 +198,10 @@ threads[0].start = lambda: None
 
 
 def test_what_sends_again_takes_no_core_from_the_others() -> None:
-    """It spins while another thread holds what it needs: of equal priority, two of them stopped time for ever."""
+    """The resending thread spins while another thread holds its lock.
+
+    With equal priority, two of them blocked the simulation forever.
+    """
     if subprocess.run(["chrt", "-f", "7", "true"], capture_output=True, check=False).returncode:
         pytest.skip("no right to a real-time priority here")
     said, threads = urgent(SENDS_AGAIN)

@@ -26,7 +26,7 @@ VALID = CommandWriter(ROBOT.nu).write(np.zeros(ROBOT.nu))
 
 
 class _Link:
-    """Inbox and clock at once: messages that have arrived, and a time that the test sets.
+    """Replace inbox and clock: received messages, and a time that the test sets.
 
     Attributes:
         arrived: Messages in order.

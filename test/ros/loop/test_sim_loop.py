@@ -1,6 +1,4 @@
-"""The loop among surroundings that a test plays, on a clock of their own: what ends the wait for a command, what a
-reset forgets, and what a pause interrupts.
-"""
+"""The loop in a simulated environment with its own clock: the wait for a command, resets, and pauses."""
 
 from __future__ import annotations
 
@@ -41,11 +39,11 @@ class Surroundings:
     """Inbox, publishers and clock at once; each look at the clock takes a microsecond.
 
     Attributes:
-        events: What the waits bring in turn: after how long [us], and whether it is a command or a wake-up.
-        command: What commands are, and the topic they come on.
-        sensed, ground: When what robots measure was published, and all the rest [ns].
-        shown: When viewers could be shown something, and the time left then [ns].
-        late: By how much a wait that nothing ends does so too late [us].
+        events: Result of each wait in turn: its time [us], and whether it is a command or a wake-up.
+        command: Content of the commands, and their topic.
+        sensed, ground: Publication times of the sensors, and of all other topics [ns].
+        shown: Times at which viewers may get messages, and the remaining time [ns].
+        late: Delay of a wait that times out [us].
     """
 
     def __init__(self, events: list[tuple[int, bool]]) -> None:
@@ -107,7 +105,7 @@ def a_loop(
     faults: tuple[Fault, ...] = (),
     **params: Any,
 ) -> tuple[Any, Statistics, SimLoop]:
-    """Return what simulates ticks of a millisecond, two of them if nothing else is said."""
+    """Return a loop with ticks of a millisecond, two of them by default."""
     played: Any = Surroundings(around) if isinstance(around, list) else around
     settings = SimParams(**{"start": "immediately", "duration": 0.002, "priority": 0, **params})
     statistics = Statistics(ROBOT.name, "one_step", settings.clock, settings.rate)
@@ -160,7 +158,7 @@ def test_viewers_are_shown_in_what_is_left_of_a_tick_once_its_command_is_there(a
     assert len(shown) == 5
     for begin, (at, left) in zip(played.ground[-5:], shown, strict=True):
         assert at > begin
-        # What is spun away before the deadline is not to be had.
+        # The time of spinning before the deadline is not available.
         assert left == pytest.approx(1e6 - 1e3 * after - 40e3, abs=20e3)
 
 
@@ -264,7 +262,7 @@ def test_torques_at_their_limits_are_counted_behind_topics_too() -> None:
     def wait(timeout_ns: int) -> bool:
         came = waited(timeout_ns)
         if came:
-            # Twice what the drive can give, to one side and to the other.
+            # Twice the effort limit, in alternating directions.
             torque[knee] = 2.0 * (-1.0) ** len(played.events) * ROBOT.effort_limit[knee]
             played._message = (topics.COMMANDS, CommandWriter(ROBOT.nu).write(torque))
         return came
@@ -289,7 +287,7 @@ def test_who_asks_when_the_loop_has_ended_is_answered() -> None:
 
 
 def test_a_reset_waits_half_a_second_at_most_for_commands_that_never_end() -> None:
-    """Whoever calls it is answered within a second, also if it comes upon the start, which waits as long."""
+    """A caller gets an answer within a second. This includes a call during the start, which waits as long."""
     played, _, loop = a_loop([(20_000, True)] * 100, clock="real_time")
     before = played.now
     loop.reset()
@@ -309,9 +307,9 @@ class Answering(Surroundings):
     """A controller that answers each state after 100 us with torques that follow from its time.
 
     Attributes:
-        told: What was published since the last reset, in turn.
+        told: Messages since the last reset, in order.
         silent: Ticks [ms] without an answer.
-        do: What is done while the answer to a tick is awaited, once.
+        do: Actions during the wait for the answer to a tick, once.
     """
 
     def __init__(self, silent: range) -> None:
@@ -358,11 +356,11 @@ class Answering(Surroundings):
 
 
 def laps(ends: list[int], faults: tuple[Fault, ...], last: Callable[[SimLoop], None], **params: Any) -> dict[str, Any]:
-    """Run to each of these ticks, and reset the loop between them; return what the last lap showed.
+    """Run to each of these ticks, and reset the loop between them; return the messages of the last lap.
 
     Args:
         ends: Ticks [ms].
-        faults: What fails on purpose.
+        faults: Injected faults.
         last: Called with the loop just before each reset.
         params: Of sim_node.
     """
@@ -411,7 +409,7 @@ def diverges(loop: SimLoop) -> None:
 @pytest.mark.parametrize("faults", [(), FAULTS], ids=["sound", "faulty"])
 @pytest.mark.parametrize(("clock", "last"), [("real_time", falls), ("lock_step", diverges)])
 def test_a_reset_begins_anew_to_the_bit(clock: str, last: Callable[[SimLoop], None], faults: tuple[Fault, ...]) -> None:
-    """States, pushes, faults and what became of the robot are those of a loop that has just begun."""
+    """States, pushes, faults and outcome equal those of a new loop."""
     fresh = laps([60], faults, last, clock=clock)
     again = laps([700, 60], faults, last, clock=clock)
     assert len(fresh["told"]) > 60
@@ -458,7 +456,7 @@ class OnlyWhatComes(Answering):
 
 @pytest.mark.parametrize("clock", ["real_time", "lock_step"])
 def test_to_joint_states_that_are_lost_on_purpose_no_command_is_missed(clock: str) -> None:
-    """Nobody can answer them: the fault is counted, and not the controller blamed."""
+    """No controller can answer a lost state. The fault is counted, and no missed command is reported."""
     lost = Fault("joints", "lost", at=0.02, duration=0.01)
     played, statistics, loop = a_loop(
         OnlyWhatComes(range(0)), lambda _text: None, (), (lost,), clock=clock, duration=0.06
@@ -502,10 +500,10 @@ def test_a_pause_ends_the_wait_for_a_command_and_is_no_miss() -> None:
 
 
 class Connected(Surroundings):
-    """Somebody listens to the states, and nobody sends a command.
+    """The states have a subscriber, and no node sends a command.
 
     Attributes:
-        published: When states were [ns].
+        published: Times of the states [ns].
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""What no parameter of a node may be."""
+"""Values that no node parameter may have."""
 
 from __future__ import annotations
 

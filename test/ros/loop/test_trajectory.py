@@ -1,4 +1,4 @@
-"""Trajectories between waypoints: what is known of splines, in properties."""
+"""Trajectories between waypoints: properties of splines."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_lock_step_with_a_schedule_repeats_the_headless_run_to_the_bit(ros: RosW
     scenario.write_text(SCENARIO)
     expected, summary = run(RunConfig(scenario=str(scenario)))
     assert summary["readouts"]["vx"] == {"min": -1.0, "max": 0.5}
-    # What begins between two commands, a tenth of a second apart, is in the second.
+    # A change between two commands, a tenth of a second apart, is in the second one.
     assert np.flatnonzero(np.diff(expected.readouts["vx"][:-1])).tolist() == [198, 298]
 
     states: list[Any] = ros.collect(JointState, "/joint_states")

@@ -32,7 +32,7 @@ ECHO = "user_controllers:Echo"
 
 
 class PlayedRobot:
-    """What a real robot publishes, one state at a time, and the commands that come back."""
+    """The messages of a real robot, one state at a time, and the commands of the controller."""
 
     def __init__(self, world: RosWorld) -> None:
         self.world = world
@@ -155,7 +155,7 @@ def test_a_repeated_state_gets_the_same_command_and_no_update(ros: RosWorld, rob
 
 
 def test_what_the_controller_shows_of_a_repeated_state_is_repeated(ros: RosWorld, robot: PlayedRobot) -> None:
-    """A recorder that has not heard the readouts of the first state hears them with the state that is repeated."""
+    """A recorder that missed the debug signals of the first state receives them with the repeated state."""
     early = ros.collect(Float64, "/controller/steps")
     ros.start("controller_node", controller="user_controllers:Steered")
     command = robot.answer(0)
@@ -199,7 +199,7 @@ def test_effort_may_be_missing(ros: RosWorld, robot: PlayedRobot) -> None:
 
 
 def test_sensors_may_be_absent_if_so_asked(ros: RosWorld, robot: PlayedRobot) -> None:
-    """What is NaN for want of a sensor makes a torque of it NaN, which is where the guard takes over."""
+    """A missing sensor is NaN and makes a torque NaN. Then the guard takes over."""
     node = ros.start("controller_node", controller=ECHO, wait_for_sensors=False)
     damped = robot.answer(0, sensors=False)
     assert "its torque of l_hip_roll is nan" in node.output
@@ -304,7 +304,7 @@ def test_what_cannot_be_used_is_told_and_survived(ros: RosWorld, robot: PlayedRo
 
 
 def damping(observation: Observation) -> np.ndarray:
-    """Return what the joints of a fallen robot do."""
+    """Return the damping torques of the joints of a fallen robot."""
     return np.asarray(-ROBOT.effort_limit * observation.joint_velocity / ROBOT.velocity_limit)
 
 
@@ -325,7 +325,10 @@ def test_torques_that_are_not_finite_are_never_sent(ros: RosWorld, robot: Played
 
 @pytest.mark.long
 def test_steers_and_shows_what_the_controller_has(ros: RosWorld, robot: PlayedRobot) -> None:
-    """Velocity and footsteps in, readouts, estimate and fall out; a controller without them has no such topics."""
+    """The inputs are velocity and footsteps; the outputs are debug signals, estimate and falls.
+
+    A controller without them has no such topics.
+    """
     velocity = ros.node.create_publisher(Twist, "/cmd_vel", 10)
     path = ros.node.create_publisher(NavPath, "/footsteps", 10)
     shown = {name: ros.collect(Float64, f"/controller/{name}") for name in ("vx", "vy", "wz", "steps", "yaw")}

@@ -1,4 +1,4 @@
-"""What a node tells of an error that is not ours."""
+"""Reports of a node for exceptions that bipedsim does not raise."""
 
 from __future__ import annotations
 

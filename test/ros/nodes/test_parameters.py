@@ -1,4 +1,4 @@
-"""ROS parameters from dataclass fields, on a real node in this process that talks to nobody."""
+"""ROS parameters from dataclass fields, on a real node in this process without connections."""
 
 from __future__ import annotations
 
@@ -132,7 +132,10 @@ TEXTS = ("y", "n", "off", "True", "1e3", "0x1F", "null", "~", "a: b", "'\"", "")
 
 
 def test_texts_of_a_bring_up_arrive_as_texts(ros_env: dict[str, str], tmp_path: Path) -> None:
-    """ROS takes more of them for numbers and truth values than the YAML of Python knows; and what a user types, too."""
+    """ROS parses more texts as numbers and truth values than the YAML of Python.
+
+    This includes values that a user types.
+    """
     given = {"list": list(TEXTS), "number": 1e-5, "flag": True, **{f"text{i}": text for i, text in enumerate(TEXTS)}}
     path = tmp_path / "parameters.yaml"
     path.write_text(parameters_text(NodeProcess("sim_node", given)))
@@ -192,7 +195,7 @@ def test_live_changes_are_checked_and_told(make: Any) -> None:
 
 
 def test_what_others_refuse_is_not_applied(make: Any) -> None:
-    """Of several callbacks of a node any may refuse, the last one too, and then all values stay what they were."""
+    """Any callback of a node may reject a value, including the last one. Then all values stay unchanged."""
     node, _ = make()
     refused = SetParametersResult(successful=False, reason="not now")
 

@@ -40,7 +40,7 @@ pytestmark = pytest.mark.ros
 
 
 def test_sigkill_costs_what_was_not_flushed_yet_alone(ros: RosWorld, tmp_path: Path) -> None:
-    """The clock has it flushed: what is there is far too little for a writer that goes by size."""
+    """The time triggers the flush. The data is too little for a writer that flushes by size."""
     with RecorderProcess(ros.env, tmp_path / "bag") as recorder:
         publishers = publishers_of(ros.node, TOPICS)
         publish(publishers, range(500))
@@ -81,7 +81,7 @@ def test_what_arrived_just_before_the_end_is_kept(ros: RosWorld, tmp_path: Path)
 def test_what_is_held_back_for_its_order_is_not_lost_at_the_end(
     ros: RosWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However long the recorder waits for what may still come before it."""
+    """The recorder writes the messages that it delays for their order."""
     monkeypatch.setattr(recorder_node, "HOLD_BACK_NS", 3_600_000_000_000)
     params = recorder_node.RecorderParams(output=str(tmp_path / "bag"), topics=["/left_foot/cop"])
     recorder = recorder_node.Recorder(ros.node, params)
@@ -95,7 +95,7 @@ def test_what_is_held_back_for_its_order_is_not_lost_at_the_end(
 
 
 def test_log_times_do_not_fall_where_the_clock_is_set_back(ros: RosWorld, tmp_path: Path) -> None:
-    """A bag whose log times fall cannot be played."""
+    """A player cannot play a bag whose log times decrease."""
     params = recorder_node.RecorderParams(output=str(tmp_path / "bag"), topics=["/left_foot/cop"])
     recorder = recorder_node.Recorder(ros.node, params)
     (source,) = recorder._subscriptions.values()
@@ -185,14 +185,14 @@ def test_a_full_disk_ends_the_recording_and_leaves_it_readable(ros: RosWorld, tm
 
 
 def test_a_topic_whose_type_is_not_installed_is_told_and_ends_no_recording(ros: RosWorld, tmp_path: Path) -> None:
-    """Controllers show what they like under /controller/, from workspaces that a recorder may not know."""
+    """Controllers may publish any type under /controller/, from workspaces that the recorder does not know."""
     (tmp_path / "path" / "lifecycle_msgs").mkdir(parents=True)
     (tmp_path / "path" / "lifecycle_msgs" / "__init__.py").write_text("")
     env = {**ros.env, "PYTHONPATH": f"{tmp_path / 'path'}:{ros.env['PYTHONPATH']}"}
     odd = ros.node.create_publisher(State, "/controller/odd", 1)
     with RecorderProcess(env, tmp_path / "bag", program=True) as recorder:
         publishers = publishers_of(ros.node, {"/left_foot/cop": PointStamped})
-        # Once the graph has been looked at, as what is new in it shows.
+        # The recorder has then read the graph, as its subscription to the new topic shows.
         plain = publishers_of(ros.node, {"/controller/plain": PointStamped})
         publish(publishers, range(10))
         code, _out, err = recorder.finish(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""recorder_node over real DDS: nothing is lost, every kind of publisher is found, and it tells how it does."""
+"""recorder_node over real DDS: no losses, publishers of every kind, and status reports."""
 
 from __future__ import annotations
 
@@ -152,8 +152,8 @@ def test_what_a_machine_had_no_time_for_is_counted_and_told(ros: RosWorld, tmp_p
         wait_for(lambda: all(" T " in (t / "stat").read_text() for t in threads.iterdir()), "all threads to stop")
         publish(publishers, range(10, n), period=0.0)
         recorder.process.send_signal(signal.SIGCONT)
-        # On a busy machine the recorder may have been given up meanwhile, until it is found again: acknowledgements say
-        # nothing of that, and a loss is known by what comes after it.
+        # On a busy machine, DDS may drop the recorder until it is discovered again. Acknowledgements do not show this;
+        # only a later message does.
         sent = n
         while ticks_in(Bag(tmp_path / "bag"), "/left_foot/cop")[-1] < n:
             assert sent < n + 3000, "nothing came any more"
@@ -172,7 +172,7 @@ def test_what_a_machine_had_no_time_for_is_counted_and_told(ros: RosWorld, tmp_p
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler for the clock of the test")
 def test_a_wall_clock_that_is_set_back_stops_no_writing(ros: RosWorld, tmp_path: Path) -> None:
-    """By an hour, in the process of the recorder alone; what is on disk is there before it ends."""
+    """The clock is set back by an hour in the process of the recorder. The data is on disk before the process ends."""
     library, clock, bag = tmp_path / "set_back.so", tmp_path / "behind", tmp_path / "bag"
     source = Path(__file__).parents[2] / "support" / "set_back.c"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
@@ -234,7 +234,10 @@ def test_parameters_can_be_read_while_it_records(ros: RosWorld, tmp_path: Path) 
 
 
 def test_a_second_publisher_is_named_and_not_taken_for_losses(ros: RosWorld, tmp_path: Path) -> None:
-    """Each numbers its messages by itself: what lies between the numbers of two is no loss, also once one has gone."""
+    """Each publisher numbers its messages by itself.
+
+    A gap between the numbers of two publishers is no loss, even after one has gone.
+    """
     wanted = "topics:=['/joint_states', '/diagnostics']"
     with RecorderProcess(ros.env, tmp_path / "bag", wanted) as recorder:
         publishers = publishers_of(ros.node, {"/joint_states": JointState})

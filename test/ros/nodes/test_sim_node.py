@@ -152,7 +152,7 @@ def test_physics_waits_for_the_first_command_unless_told_not_to(ros: RosWorld) -
 
 @pytest.mark.long
 def test_bodies_and_stops_are_told_of_while_they_carry(ros: RosWorld) -> None:
-    """A robot that falls without torques: what each message says is what the simulator has at its time."""
+    """A robot falls without torques. Each message agrees with the simulator at its time."""
     robot = load_robot("biped14")
     sim, expected = Simulator(robot), {"/body_contacts": {}, "/joint_stops": {}}
     before = dict.fromkeys(expected, False)
@@ -166,7 +166,7 @@ def test_bodies_and_stops_are_told_of_while_they_carry(ros: RosWorld) -> None:
                 expected[topic][sim.t] = values.copy()
             before[topic] = says
     heard: dict[str, list[Any]] = {topic: ros.collect(Float64MultiArray, topic) for topic in expected}
-    # Held at t = 0 until both know of each other, which takes seconds now and then; then without torque.
+    # Time stays at t = 0 until both nodes know each other, which can take seconds. Then the torque is zero.
     commander = Commander(ros)
     node = ros.start("sim_node", clock="as_fast_as_possible", timeout_mode="zero", duration=1.5)
     for subscription in ros.node.subscriptions:

@@ -1,4 +1,4 @@
-"""sim_node with real hardware: a controller gets what sensors measure, and the ground truth stays true."""
+"""sim_node with real hardware: the controller gets sensor measurements, and the ground truth stays exact."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def xyz(vector: object) -> list[float]:
 
 
 def test_robot_topics_are_measured_and_ground_truth_is_true(ros: RosWorld) -> None:
-    """Bit by bit what a simulator of the same seed measures after its first reset, as in a run without ROS."""
+    """The measurements equal, to the bit, those of a simulator of the same seed after its first reset, as in a run
+    without ROS.
+    """
     heard = {
         topic: ros.collect(kind, topic)
         for topic, kind in {

@@ -46,7 +46,7 @@ def test_lock_step_is_bit_identical(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             states = lock_step_run(world, controller)
         finally:
             world.close()
-        # The state at t = 0 is repeated until somebody answers.
+        # The state at t = 0 is repeated until the first answer.
         stepped = [state for state in states if time_of(state) > 0.0]
         assert [round(time_of(state) * 1000) for state in stepped] == list(range(1, 401))
         runs.append([(s.position.tobytes(), s.velocity.tobytes(), s.effort.tobytes()) for s in stepped])
@@ -91,7 +91,7 @@ def test_pushes_and_services_do_not_make_lock_step_skip_commands(ros: RosWorld) 
 
 
 def test_all_that_a_tick_tells_is_out_before_its_answer(ros: RosWorld) -> None:
-    """Who answers may read what only the ground knows: here each command waits for it."""
+    """A node that answers may read the ground truth. Here, each command waits for it."""
     states, truth = ros.collect(JointState, "/joint_states"), ros.collect(Odometry, "/ground_truth/odom")
     commander = Commander(ros)
     stats = ros.folder / "stats.json"

@@ -37,14 +37,14 @@ QUICK = ("one_step",)
     params=[pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in CONTACT_MODELS]
 )
 def model(request: pytest.FixtureRequest) -> str:
-    """A contact model whose kernels are compiled, so that no node keeps the test waiting for them."""
+    """A contact model with compiled kernels, so that the test does not wait for a node that compiles."""
     Simulator(ROBOT, contact=request.param).warm_up()
     return str(request.param)
 
 
 @pytest.mark.long
 def test_a_controller_stands_and_is_recorded(ros: RosWorld, model: str) -> None:
-    """One second in lock step: no command is missed, no tick is lost, and every figure of the contact is sound."""
+    """One second in lock step: no missed command, no lost tick, and all contact statistics are valid."""
     stats, bag = ros.folder / "stats.json", ros.folder / "bag"
     modes = [ros.collect(String, f"/{sole.name}_foot/contact_mode", LATCHED) for sole in ROBOT.soles]
     recorder = ros.start("recorder_node", output=str(bag), robot="biped14")

@@ -98,7 +98,7 @@ def test_each_loop_runs_on_the_core_that_it_is_given(ros: RosWorld) -> None:
     controller = ros.start("controller_node", cpu_affinity=str(last), lock_step=True)
     for node, core in ((sim, first), (controller, last)):
         ros.until(partial(_says, node, f"on core {core} (cpu_affinity = {core})"), "a core is taken")
-        # What Linux says of the thread that runs the loop, and of those that bring messages to it.
+        # Linux reports the properties of the thread of the loop and of the threads that receive messages.
         tasks = Path(f"/proc/{node.process.pid}/task")
         names = {int(task.name): (task / "comm").read_text() for task in tasks.iterdir()}
         there = {thread for thread in names if os.sched_getaffinity(thread) == {core}}

@@ -1,4 +1,4 @@
-"""Steps as a task of a real executor: each is told, others are served between them, and they can be cancelled."""
+"""Steps as a task of a real executor: feedback for each, other requests between them, and cancellation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.ros
 
 @pytest.fixture
 def executor(ros: RosWorld) -> Iterator[Any]:
-    """An executor beside that of the test, with a node that serves /steps."""
+    """A second executor with a node that serves /steps."""
     node = rclpy.create_node("steps", context=ros.context, enable_rosout=False)
     made = SingleThreadedExecutor(context=ros.context)
     made.add_node(node)

@@ -151,7 +151,7 @@ def test_entities_are_found_by_name_and_category_and_are_where_the_topics_say(ro
         assert state.header.frame_id == "odom"
         assert state.pose == odometry.pose.pose
         q = odometry.pose.pose.orientation
-        # By hand, as the judge: rotate the twist of the body's axes into those of the world.
+        # The reference rotates the twist explicitly from the axes of the body to those of the world.
         x, y, z, w = q.x, q.y, q.z, q.w
         rotation = np.array(
             [

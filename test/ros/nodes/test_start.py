@@ -1,4 +1,4 @@
-"""Nodes that are ended before they are there, and with whoever started them."""
+"""Nodes that end before they are ready, and together with the process that started them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_signal_before_its_first_line_ends_a_node_of_a_bringup_without_a_word(
 def test_a_node_ends_with_the_process_that_started_it(
     ros: RosWorld, name: str, module: str, arguments: list[str]
 ) -> None:
-    """A bring-up that is killed cannot end its nodes: recorder and controller would run for ever."""
+    """A killed launch cannot end its nodes, so recorder and controller would run forever."""
     starter = (
         "import os, subprocess, sys\n"
         f"env = {{**os.environ, {PARENT!r}: str(os.getpid())}}\n"

@@ -1,4 +1,4 @@
-"""A running robot on a page: what a real browser shows of it, what its controls do to it, and what it costs nobody."""
+"""A running robot on a page: display in a real browser, effect of its controls, and no cost for other nodes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Live:
         return float(re.findall(r"[\d.]+", self.tab.text(TIME_ID))[0])
 
     def answer(self, begin: str) -> Callable[[], bool]:
-        """Return whether the page says what came of something, as a condition."""
+        """Return a condition: whether the page shows the result of a request."""
         return lambda: self.tab.text(ANSWER_ID).startswith(begin)
 
 
@@ -91,7 +91,7 @@ def test_a_walk_is_shown_and_steered_paused_and_pushed(ros: RosWorld, look: Call
     clock = ros.collect(Clock, "/clock", qos_profile_sensor_data)
     pushes, run = ros.collect(WrenchStamped, "/push"), ros.collect(String, "/sim_node/run")
     velocities = ros.collect(Twist, "/cmd_vel")
-    # Slowly: what is tested is not whether this machine keeps up with a browser that draws in software.
+    # The simulation is slow, because a browser that draws in software may not keep up in real time.
     ros.start("sim_node", real_time_factor=0.2)
     ros.start("controller_node", controller="zmp")
     live = look(ros.start("view_node", port=a_port(), frame_rate=10.0))
@@ -196,7 +196,7 @@ def test_a_robot_needs_no_simulator_and_is_told_what_it_lacks(
 def test_a_body_is_clicked_and_dragged_and_the_next_run_is_told(
     ros: RosWorld, look: Callable[[NodeUnderTest], Live]
 ) -> None:
-    """What a mouse does to the page of a robot that stands, and the sliders and menus that keys and fields left out."""
+    """Mouse input on the page of a standing robot, with the sliders and menus that keys and fields do not cover."""
     pushes, velocities = ros.collect(WrenchStamped, "/push"), ros.collect(Twist, "/cmd_vel")
     ros.start("sim_node", real_time_factor=0.1)
     ros.start("controller_node")
@@ -223,7 +223,7 @@ def test_a_body_is_clicked_and_dragged_and_the_next_run_is_told(
         x, y = tab.body_at(joint)
         tab.page.keyboard.down("Control")
         mouse.move(x, y)
-        # What is below the mouse is known when the next picture is drawn.
+        # The body below the mouse is known when the next frame is drawn.
         tab.page.wait_for_timeout(500)
         mouse.down()
         tab.page.wait_for_timeout(300)

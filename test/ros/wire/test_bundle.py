@@ -1,4 +1,4 @@
-"""Messages in one: what was put in comes out, wherever it lies."""
+"""Messages in a bundle: the output equals the input, at any offset."""
 
 from __future__ import annotations
 

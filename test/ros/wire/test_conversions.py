@@ -84,7 +84,7 @@ def test_joints_of_closed_chains_come_last_and_follow_the_measured_ones() -> Non
         assert angle == pytest.approx(q[robot.model.joints[robot.model.getJointId(name)].idx_q], abs=1e-8)
     assert not any(message.effort[robot.nu :])
     assert len(message.velocity) == len(message.name)
-    # Who asks for the measured ones gets these.
+    # A reader of the measured joints gets their values.
     got = Observation.zeros(robot.nu, 2)
     reader = conversions.JointStateReader(robot.joint_names)
     reader.read(data, got)
@@ -128,7 +128,10 @@ def test_reader_follows_a_change_of_names() -> None:
 
 
 def padded(data: bytes, names: Any, seed: int) -> bytes:
-    """Return ``data`` with other bytes after its strings, which CDR pads to multiples of four, and nobody clears."""
+    """Return ``data`` with random bytes after its strings.
+
+    CDR pads strings to multiples of four and does not clear the padding.
+    """
     result, rng = bytearray(data), np.random.default_rng(seed)
     for name in ("base_link", *names):
         end = data.index(name.encode() + b"\0") + len(name) + 1
@@ -247,7 +250,7 @@ def test_contact_labels_match_the_data() -> None:
 
 @pytest.mark.parametrize("topic", [topics.BODY_CONTACTS, topics.JOINT_STOPS], ids=lambda topic: str(topic.name))
 def test_what_is_told_of_bodies_and_stops_is_read_by_joint(tmp_path: Path, topic: topics.Topic) -> None:
-    """Of joints that a chain turns, which are among the joint states, nothing is told: they stay empty."""
+    """Joints that closed chains move are among the joint states but have no reports. Their columns stay empty."""
     rng = np.random.default_rng(0)
     truth = GroundTruth(*(np.zeros(n) for n in (7, 6, 3, 7)), *(rng.normal(size=n) for n in (3, (2, 3), 2)))
     told = conversions.ColumnsWriter(topic, ["hip", "knee"])
@@ -272,7 +275,7 @@ def test_what_is_told_of_bodies_and_stops_is_read_by_joint(tmp_path: Path, topic
 
 
 def test_messages_pass_the_field_checks_of_ros() -> None:
-    """Checked in another process: the message modules read the variable when they are imported."""
+    """The check runs in another process, because the message modules read the variable when they are imported."""
     code = (
         "import numpy as np\n"
         "from bipedsim.sim.io import Observation\n"

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.ros
 
 COP = topics.SOLE_COP.of("left")
 LEASE = "<leaseDuration><sec>DURATION_INFINITY</sec></leaseDuration>"
-"""How long Fast DDS keeps a participant that has not taken its leave: here for good, so that time removes nobody."""
+"""Time after which Fast DDS removes a participant that has not signed off: here infinite."""
 SENT = 8000  # more than a history holds
 MOST = 1000
 """How often a publisher that is held up asks before the test gives up."""
@@ -29,7 +29,7 @@ MOST = 1000
 
 @pytest.fixture
 def lasting(ros: RosWorld, tmp_path: Path) -> dict[str, str]:
-    """Return the environment of a process whose participant never counts as gone because it is silent."""
+    """Return the environment of a process whose participant never times out."""
     names, section = profile_variables(os.environ), "<discovery_config>"
     profile = Path(ros.env[names[0]]).read_text(encoding="utf-8")
     assert profile.count(section) == 1

@@ -1,4 +1,4 @@
-"""Commands of joints as messages: what rclpy reads of ours, and what is refused of others'."""
+"""Joint commands as messages: rclpy reads ours, and invalid third-party messages are rejected."""
 
 from __future__ import annotations
 

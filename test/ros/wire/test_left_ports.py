@@ -50,7 +50,7 @@ time.sleep(600.0)
 
 
 def ports_of(pid: int) -> set[str]:
-    """Return the ports of shared memory at which a process listens: those whose lock files it has open."""
+    """Return the shared-memory ports of a process: those whose lock files it has open."""
     files = [Path(os.readlink(link)) for link in Path(f"/proc/{pid}/fd").iterdir()]
     return {file.name.removesuffix("_el") for file in files if file.match(f"{FOLDER}/*_port*_el")}
 

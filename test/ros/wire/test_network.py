@@ -1,4 +1,4 @@
-"""Who takes part: this machine alone by default, in the environment of nodes and at their sockets."""
+"""Participants of the ROS graph: by default this machine alone, in the environment of nodes and at their sockets."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def started(task: Path) -> list[str]:
 @pytest.mark.skipif(not Path("/proc/net/udp").exists(), reason="only Linux shows the sockets of a process")
 @pytest.mark.parametrize(("network", "addresses"), sampled([("", {"127.0.0.1"}), ("SUBNET", {"0.0.0.0"})]))
 def test_a_bring_up_listens_where_it_should(tmp_path: Path, network: str, addresses: set[str]) -> None:
-    """And a node of the same machine that knows nothing of it finds it."""
+    """A node of the same machine with default settings finds it."""
     pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
     from recorder_support import wait_for
 
@@ -152,7 +152,10 @@ for line in sys.stdin:
 @pytest.mark.ros
 @pytest.mark.skipif(not Path("/dev/shm").exists(), reason="not a system with shared memory in files")
 def test_a_reader_that_stood_still_for_seconds_loses_nothing_that_a_history_holds(tmp_path: Path) -> None:
-    """Fast DDS gives up a reader that has not stirred for some 2 s, finds it again, and sends what it lacks."""
+    """Fast DDS drops a reader that has been silent for some 2 s.
+
+    It finds the reader again and sends the missing messages.
+    """
     pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
     from recorder_support import RecorderProcess, counts_of, ticks_in, wait_for
 
@@ -183,12 +186,12 @@ def test_a_reader_that_stood_still_for_seconds_loses_nothing_that_a_history_hold
                     publish(0, 1)
                     return recorded(0) > 0
 
-                # The publisher knows of the recorder; what comes before it is known in turn is nobody's.
+                # The publisher has discovered the recorder. Messages before that may be lost.
                 wait_for(heard, "a first message")
                 recorder.process.send_signal(signal.SIGSTOP)
                 publish(1, n)
                 recorder.process.send_signal(signal.SIGCONT)
-                with suppress(AssertionError):  # of what is lost the count tells
+                with suppress(AssertionError):  # the counters report the losses
                     wait_for(lambda: recorded(1) == n, "all messages")
                 _code, out, err = recorder.finish(signal.SIGINT)
                 burst.stdin.close()
@@ -300,7 +303,7 @@ print(acked[-5:])
 
 
 def said_beside_a_recorder(tmp_path: Path, program: str) -> list[str]:
-    """Return what a program prints that publishes /left_foot/cop, which is recorded; both have our profile."""
+    """Return the output of a program that publishes /left_foot/cop while a recorder runs; both have our profile."""
     pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
     from recorder_support import RecorderProcess
 
@@ -354,8 +357,9 @@ print(switches() - before)
 @pytest.mark.ros
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only Linux shows the threads of a process")
 def test_a_message_wakes_those_who_hear_it_and_no_thread_of_its_own(tmp_path: Path) -> None:
-    """By itself Fast DDS decides for each message and reliable subscriber at once, in a thread, that it may be lost.
+    """By default, Fast DDS checks in a thread whether a reliable subscriber has lost a message, right after it is sent.
 
-    That is once or more a message. What is regular comes more often where a busy machine takes longer for them.
+    That would be at least one wake-up per message. Periodic wake-ups are more frequent where a busy machine takes
+    longer for the messages.
     """
     assert int(said_beside_a_recorder(tmp_path, WOKEN)[0]) < 1000 // 2

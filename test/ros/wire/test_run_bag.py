@@ -23,7 +23,7 @@ MADE = ["--scenario", "walk_on_plates", "--duration", "1.9"]
 
 @pytest.fixture(scope="module")
 def walk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run as it is kept without ROS, and walk.mcap beside it."""
+    """A run as recorded without ROS, and walk.mcap next to it."""
     path = tmp_path_factory.mktemp("walk") / "walk.npz"
     assert main(["run", *MADE, "--output", str(path)]) == 0
     assert main(["export", str(path), "--format", "mcap"]) == 0
@@ -31,7 +31,7 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def differing(a: Recording, b: Recording) -> list[str]:
-    """Return what differs between two recordings, to the bit."""
+    """Return the differences between two recordings, to the bit."""
     pairs: dict[str, tuple[Any, Any]] = {name: (getattr(a, name), getattr(b, name)) for name in COLUMNS}
     pairs |= {f"readout {name}": (values, b.readouts.get(name)) for name, values in a.readouts.items()}
     pairs |= {f"plate {n}": (p.channels, b.force_plates[n].channels) for n, p in a.force_plates.items()}

@@ -22,7 +22,7 @@ from bipedsim_ros.wire.topics import BASE_FRAME, WORLD_FRAME
 
 
 class Message:
-    """What stands for a TFMessage."""
+    """A replacement of TFMessage."""
 
     def __init__(self, transforms: list[Any]) -> None:
         self.transforms = transforms
@@ -84,7 +84,9 @@ def test_links_that_nobody_publishes_are_told_once_where_somebody_listens(
 
 @pytest.mark.parametrize("name", ["biped14", "g1", "talos", "icub", "parallel_ankles"])
 def test_each_link_has_one_parent_and_hangs_on_odom(name: str) -> None:
-    """Ours and what robot_state_publisher adds for this URDF: every joint of /joint_states, and fixed ones."""
+    """The transforms are ours and those that robot_state_publisher adds for this URDF: every joint of /joint_states,
+    and fixed ones.
+    """
     robot = load_robot(name)
     parents = [(frames.moving_frame(robot), WORLD_FRAME)]
     parents += [(child, parent) for parent, child, _ in frames.static_frames(robot)]

@@ -1,4 +1,4 @@
-"""Whatever bytes come: what is read is what rclpy reads of them, and what rclpy refuses is refused."""
+"""For any bytes, the reader returns the same values as rclpy, and rejects the messages that rclpy rejects."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ SOUND = [
     *sensors(),
 ]
 BYTES = [(type(message), bytes(serialize_message(message))) for message in SOUND]
-# One for all examples: what it has learnt of one message must not spoil the next.
+# One reader for all examples: its cache from one message must not affect the next.
 READERS = {kind: WireReader(msgtype(kind)) for kind in KINDS}
 
 
@@ -94,10 +94,10 @@ def dimensions(data: bytes) -> int:
 
 
 def deserialized(kind: type, data: bytes) -> Any:
-    """Return what rclpy reads.
+    """Return the message as read by rclpy.
 
-    The header may say that up to three bytes at the end are padding: Fast DDS 3 leaves them out, so that a message that
-    ends before them cannot be read; version 2 looks at its fields alone, and so do we.
+    The header may state that up to three bytes at the end are padding. Fast DDS 3 leaves them out, and cannot read a
+    message that ends before them. Version 2 and our reader check only the fields.
     """
     try:
         return deserialize_message(data, kind)
@@ -150,7 +150,7 @@ def test_a_stamp_that_is_none_is_refused() -> None:
 
 @st.composite
 def spoilt(draw: st.DrawFn) -> tuple[type, bytes]:
-    """A sound message, cut, grown, with some bits turned or a length that is another; or bytes of no meaning."""
+    """A valid message, cut, extended, with flipped bits or another length; or random bytes."""
     kind, sound = draw(st.sampled_from(BYTES))
     data = bytearray(sound)
     for _ in range(draw(st.integers(0, 3))):
@@ -171,11 +171,11 @@ def spoilt(draw: st.DrawFn) -> tuple[type, bytes]:
     return kind, bytes(data)
 
 
-# The bytes are no names: what lies between the fields is another garbage in every process.
+# The bytes are no test names, because the padding between fields differs in every process.
 @pytest.mark.parametrize(("kind", "data"), BYTES, ids=lambda part: part.__name__ if isinstance(part, type) else "")
 def test_sound_messages_are_read_as_rclpy_reads_them(kind: type, data: bytes) -> None:
     judge(kind, data)
-    # What follows the last field is no part of it.
+    # Bytes after the last field are not part of the message.
     judge(kind, data + b"\x07" * 8)
     for padding in (1, 2, 3):
         judge(kind, data[:3] + bytes([padding]) + data[4:])
@@ -187,7 +187,7 @@ def test_sound_messages_are_read_as_rclpy_reads_them(kind: type, data: bytes) ->
 @example((Twist, turned(*BYTES[-1])))
 def test_spoilt_messages_are_read_as_rclpy_reads_them_or_refused(found: tuple[type, bytes]) -> None:
     judge(*found)
-    # And sound ones after them as before.
+    # Valid messages after them are read as before.
     kind = found[0]
     judge(kind, next(data for one, data in BYTES if one is kind))
 

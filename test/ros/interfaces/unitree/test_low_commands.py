@@ -1,4 +1,4 @@
-"""Commands of motors: what the joints get, and what is refused."""
+"""Motor commands: joint targets, and rejected commands."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NUMBERS = ("q", "dq", "tau", "kp", "kd")
 
 
 def message() -> Cdr:
-    """Return a sound command in which every number of every motor is another one."""
+    """Return a valid command in which every number of every motor is different."""
     cdr = Cdr(HG.low_cmd)
     cdr.values["mode_machine"] = 5
     motors = cdr.values["motor_cmd"]

@@ -30,7 +30,7 @@ def measured(nu: int, t: float = 0.0) -> Observation:
 
 
 def read(data: bytes) -> Any:
-    """Return the values of a state whose checksum is right."""
+    """Return the values of a state with a valid checksum."""
     cdr = Cdr(HG.low_state)
     assert cdr.read(data) is None
     return cdr.values

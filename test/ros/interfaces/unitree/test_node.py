@@ -38,21 +38,21 @@ START, A = BUTTONS.index("start"), BUTTONS.index("A")
 
 @dataclass
 class WrongCommand(IdlStruct, typename="unitree_go.msg.dds_.LowCmd_"):
-    """What a program for another machine publishes."""
+    """The command type of another machine."""
 
     level_flag: uint8
 
 
 @dataclass
 class OtherCommand(IdlStruct, typename="unitree_hg.msg.dds_.LowCmd_"):
-    """What an SDK of another version would publish: the name is right, its size is not."""
+    """A command type of another SDK version, with the same name but another size."""
 
     mode_pr: uint8
     mode_machine: uint8
 
 
 class Robot:
-    """A robot on ROS topics whose joints come in an order of their own, and the node that speaks for it."""
+    """A robot on ROS topics with its own joint order, and its vendor bridge."""
 
     def __init__(self, ros: RosWorld, **parameters: Any) -> None:
         self._ros = ros
@@ -68,7 +68,7 @@ class Robot:
         self.measure(0)
 
     def measure(self, ms: int, effort: float = 1.5, joints: int = 29) -> None:
-        """Publish what is measured at a time: position k / 100 of the k-th motor, and the same effort of all."""
+        """Publish the measurements at a time: position k / 100 of the k-th motor, and the same effort for all."""
         imu = Imu()
         imu.orientation.w, imu.linear_acceleration.z = 1.0, 9.81
         self._imu.publish(imu)
@@ -160,7 +160,7 @@ def test_where_the_robots_time_begins_anew_its_program_begins_anew(ros: RosWorld
         return [np.array(command.data).reshape(5, 29) for command in robot.commands]
 
     def sent_until(condition: Callable[[], Any], what: str) -> None:
-        """Send commands whose first position is their number."""
+        """Send commands numbered by their first position, until a condition holds."""
 
         def again() -> bool:
             nonlocal sent
@@ -304,7 +304,8 @@ def test_the_motion_switcher_answers_as_the_vendors_example_asks(ros: RosWorld) 
         answers: list[Any] = []
 
         def answered(header: Any = header, answers: list[Any] = answers, number: int = number) -> bool:
-            # Asked again: the first answers may be sent before the service has found who reads them.
+            # The request is repeated, because the service may send the first answers before it has discovered the
+            # reader.
             requests.write(idl.Request(header, "{}", []))
             answers += [one for one in responses.take(10) if one.header.identity.id == number]
             return bool(answers)

@@ -1,4 +1,4 @@
-"""The remote control: what the vendor's program reads of its bytes."""
+"""The remote control: values that the vendor's program reads from its bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bipedsim_ros.interfaces.unitree.remote import BUTTONS, PRESS_S, RemoteContr
 
 
 def buttons(data: bytes) -> set[str]:
-    """Return what is down, as deploy_real.py reads it."""
+    """Return the pressed buttons, as deploy_real.py reads them."""
     (keys,) = struct.unpack("<H", data[2:4])
     return {name for bit, name in enumerate(BUTTONS) if keys >> bit & 1}
 
