@@ -1,4 +1,4 @@
-"""What a second process compiles is what the first one needs, and it is gone when the first one goes on."""
+"""The second process compiles the kernels that the first one needs, and ends when the first one continues."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ with compiling_beside("one_step"):
 
 
 def _compiles_for(parent: int) -> bool:
-    """Whether a process compiles beside the process ``parent``."""
+    """Return whether a process compiles for the process ``parent``."""
     command = f"bipedsim.runs.beside\0one_step\0{parent}\0".encode()
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
@@ -81,7 +81,7 @@ def _compiles_for(parent: int) -> bool:
 
 
 def test_it_ends_with_a_process_that_is_killed(tmp_path: Path) -> None:
-    """What it has to compile would take it a minute or more."""
+    """Its kernels would take a minute or more."""
     script = tmp_path / "killed.py"
     script.write_text(KILLED)
     process = subprocess.Popen([sys.executable, script], env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)})

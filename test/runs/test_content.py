@@ -1,4 +1,4 @@
-"""What a run depends on: a change of any of these files changes its content, and is named."""
+"""Content hash of a run: a change of any of these files changes it, and the file is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults on purpose: what is told of the truth while they last, and that nothing is left of them afterwards."""
+"""Injected faults: reported truth during the fault, and no effect afterwards."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KNEE = ROBOT.joint_names.index("l_knee")
 
 
 def measured(ticks: int) -> list[Observation]:
-    """Return what a robot may have measured, other numbers at every tick."""
+    """Return random measurements of a robot, different at every tick."""
     result = []
     for k in range(1, ticks + 1):
         rng = np.random.default_rng(k)
@@ -38,7 +38,7 @@ def measured(ticks: int) -> list[Observation]:
 
 
 def seen(*faults: Fault, ticks: int = 30, seed: int = 0) -> list[tuple[Observation, dict[str, bool]]]:
-    """Return what reaches the controller of :func:`measured`, and which messages do."""
+    """Return the messages of :func:`measured` that reach the controller, and their ticks."""
     schedule = FaultSchedule(faults, ROBOT, DT, seed)
     return [(schedule.sense(observation).copy(), dict(schedule.sent)) for observation in measured(ticks)]
 
@@ -260,7 +260,7 @@ def test_what_else_fails_or_is_asked_for_changes_no_chance(others: list[Fault], 
 @settings(max_examples=25)
 @given(shares=st.tuples(st.floats(0.01, 0.99), st.floats(0.01, 0.99)), seed=st.integers(0, 2**40))
 def test_a_larger_share_hits_all_that_a_smaller_one_does(shares: tuple[float, float], seed: int) -> None:
-    """So that two runs with other shares differ by what is lost more, and by nothing else."""
+    """Two runs with different fractions then differ only by the additional losses."""
     few, many = ([sent[IMU] for _, sent in seen(replace(LOSSY, share=x), ticks=60, seed=seed)] for x in sorted(shares))
     assert all(sent or not also for sent, also in zip(few, many, strict=True))
 
@@ -298,7 +298,7 @@ def test_a_fault_without_duration_lasts_for_one_tick(part: str, does: str, at: f
         sensed = part not in FIELDS or (schedule.sent[part] and same(told, true, part))
         if not (sensed and heard and np.array_equal(given, command)):
             hit.append(k)
-    # What is stuck is as it was measured in its first tick, but for a velocity of joints.
+    # A stuck value is that of the first tick, except for joint velocities.
     assert hit == ([] if does == "stuck" and part != JOINTS else [5])
 
 

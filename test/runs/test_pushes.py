@@ -1,4 +1,4 @@
-"""Scheduled pushes: what they do to the body that they name, and pushes that a snapshot meets."""
+"""Scheduled pushes: effect on the named body, and pushes that overlap a snapshot."""
 
 from __future__ import annotations
 

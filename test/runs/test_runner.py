@@ -50,9 +50,9 @@ def test_a_run_begins_with_a_controller_that_has_answered_nothing_yet(controller
 def test_what_was_simulated_before_the_controller_raised_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its exception is told to whoever wrote it; with Ctrl-C the same is left.
+    """The report contains the exception. Ctrl-C leaves the same files.
 
-    It raises at its 52nd update, in `bipedsim up` as here: what loads kernels before time begins must not count.
+    The controller raises at its 52nd update, as in `bipedsim up`. Compilation before time begins must not count.
     """
     file = tmp_path / "run.npz"
     run = ["run", "--controller", "user_controllers:Crash", "--duration", "1", "--output", str(file)]
@@ -83,7 +83,7 @@ def test_a_controller_that_raises_while_it_is_made_is_named(
 
 
 def test_compiling_is_no_part_of_the_real_time_factor(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock of the compiler that runs backwards, so that what is taken off can be seen."""
+    """The compile clock runs backwards, so that its subtraction is visible."""
     readings = itertools.count(0.0, -1000.0)
     monkeypatch.setattr(runner, "compile_seconds", lambda: next(readings))
     _, summary = run(RunConfig(controller="posture", duration=0.01))

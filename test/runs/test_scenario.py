@@ -1,4 +1,4 @@
-"""Scenarios as files: what is read, what is refused, and what becomes of pushes, velocities and tiles."""
+"""Scenario files: content, rejected entries, and the resulting pushes, velocities and tiles."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ times = st.integers(0, 100_000).map(lambda ms: 1e-3 * ms)
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_scenario_fits_its_controller(name: str) -> None:
-    """What it tells the controller is known there, its ground exists, and it walks under one that takes a velocity."""
+    """The controller has the parameters that the scenario sets, and the ground exists.
+
+    A walking controller gets the velocity.
+    """
     prepared = prepare(RunConfig(scenario=name))
     scenario = prepared.scenario
     assert scenario.description
@@ -97,7 +100,7 @@ def test_a_parameter_that_a_scenario_file_has_wrong_is_its_fault_and_another_one
         prepare(RunConfig(scenario=str(path), controller_params={"mode": "stand"}))
     with refusal(place="controller 'posture' of 'biped14': mode", value=4):
         prepare(RunConfig(scenario=str(path), controller_params={"mode": 4}))
-    # The parameters that there are include those of the scenario, whose fault that is not.
+    # The known parameters include those of the scenario. The error is in another one.
     for own in ({"squat_deep": 0.1}, {"squat_depth": -1.0}):
         with pytest.raises(ConfigError) as caught:
             prepare(RunConfig(scenario="squat", controller_params=own))

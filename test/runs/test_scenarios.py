@@ -76,7 +76,7 @@ def test_falls_over_the_front_edges(name: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("name", sampled(["talos", "biped14", "g1", "icub"]))
 def test_falls_and_lies_on_its_bodies(name: str) -> None:
-    """The columns say what carries it, and which joints are at their stops; the summary says the same."""
+    """The columns report the bodies in contact and the joints at their limits. The summary agrees."""
     recording, summary = run_scenario(name, "fall", 6.0)
     assert "; lies on " in summary["verdict"]
     force = other_bodies(recording)
