@@ -90,7 +90,7 @@ def dry_friction(actuators: Actuators, v: Array) -> Array:
 
 
 def stored_energy(actuators: Actuators, v: Array) -> Array:
-    """Return what the springs (nu,) of dry friction hold [J] after the step that ended with ``v`` (nv,)."""
+    """Return the energy [J] of the dry-friction springs (nu,) after the step that ended with ``v`` (nv,)."""
     d = actuators._drives
     z = np.clip(d.deflection + d.reach * v[d.idx_v], -d.most, d.most)
     return np.asarray(0.5 * d.stiffness * z**2)
@@ -105,7 +105,7 @@ def stored_energy(actuators: Actuators, v: Array) -> Array:
 def test_friction_never_gives_energy_to_a_joint(
     wheel: Robot, torques: list[float], friction: float, presliding: float, speed: float
 ) -> None:
-    """Kinetic and spring energy rise by the drive's work at most, at every step, whatever the drive does."""
+    """Kinetic and spring energy rise by at most the work of the drive in every step, for any torque."""
     sim = turned(Simulator(wheel, hardware={"coulomb_friction": friction, "presliding": presliding}), speed)
     actuators = sim.drives
     energy = 0.5 * INERTIA * speed**2
@@ -198,7 +198,7 @@ def test_delays_are_whole_steps(wheel: Robot) -> None:
 
 
 def test_friction_takes_coulombs_work_and_the_energy_balance_closes_to_first_order() -> None:
-    """In a squat of heavier links: what friction takes is its torque times the way of the joints."""
+    """In a squat with heavier links, the friction loss is the friction torque times the joint displacement."""
     friction = 5.0
     residuals, lost = [], []
     for substeps in (1, 2):

@@ -1,4 +1,4 @@
-"""The budget of operations that the solvers of a step share: what it cuts short is counted, and stays sound."""
+"""The operation budget of the solvers of a step: truncated solves are counted, and their results stay valid."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_standing_takes_a_hundredth_of_the_budget(model: str) -> None:
 
 
 def test_the_budget_of_a_step_is_no_state() -> None:
-    """A step does not depend on what the step before it took."""
+    """A step does not depend on the operations of the step before."""
     sim = falling("ncp")
     for _ in range(200):
         sim.advance(np.zeros(sim.robot.nu))

@@ -1,4 +1,4 @@
-"""What is out of reach changes no bit: objects, patches of ground, force plates, and a gantry that has let go."""
+"""Features out of reach do not change any bit: objects, patches of ground, force plates, and a released gantry."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bipedsim.sim import GantryConfig, Simulator
 
 AWAY = 40.0
 ROBOTS = ("biped14", "parallel_ankles", "compass", "kicking_walker")
-"""A floating and a planar base, closed chains, point feet, and bodies that touch what lies in their way."""
+"""A floating and a planar base, closed chains, point feet, and bodies that collide with obstacles."""
 
 load = cache(load_robot)
 
@@ -80,7 +80,7 @@ def test_what_is_out_of_reach_changes_no_bit(name: str, model: str) -> None:
 
 @pytest.mark.parametrize("name", ["biped14", "parallel_ankles"])
 def test_bodies_on_the_ground_notice_nothing_of_what_is_out_of_reach(name: str) -> None:
-    """Until the robot lies: its bodies touch then, whose contacts share their kernels with objects."""
+    """This holds until the robot lies on the ground. Then its bodies are in contact, and share kernels with objects."""
     robot = load(name)
     sims = [pushed(robot, "one_step", far) for far in (False, True)]
     alone, company = (fall(sim, 1300, seed=3) for sim in sims)

@@ -1,4 +1,4 @@
-"""Force plates under a robot and objects: sums, splits, steps of any kind, and what is left as it was."""
+"""Force plates under a robot and objects: sums, divisions, all kinds of steps, and no side effects."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HALVES = (
 
 
 def world_load(sim: Simulator) -> Array:
-    """Return what plates and floor carried in the last physics step, about the world's origin."""
+    """Return the load of plates and floor in the last physics step, about the world origin."""
     assert sim.force_plates is not None
     loads = sim.force_plates.loads
     found = loads[-1].copy()
@@ -144,7 +144,7 @@ def test_plates_change_no_bit_and_a_snapshot_has_them() -> None:
 
 
 def test_objects_rest_on_plates_and_bounce_off_them() -> None:
-    """A box across a border and a ball that hits: weights, and the momentum that the ball brings and takes away."""
+    """A box across a border and a bouncing ball: weights, and the momentum change of the ball."""
     objects = (
         ObjectConfig(name="crate", shape="box", mass=10.0, size=(0.4, 0.2, 0.1), position=(3.1, 0.0, 0.05)),
         ObjectConfig(

@@ -59,7 +59,8 @@ def test_at_rest_the_rope_carries_the_weight_straight_above_the_com() -> None:
     start = com(sim.q)
     steps(sim, 12.0, stiff())
     assert not sim.contact.wrench.any()
-    # Statics: the rope has the weight, and nothing turns the robot; what hangs below moves the CoM under the anchor.
+    # Statics: the rope supports the weight, and no moment acts on the robot. The hanging load moves the CoM under the
+    # anchor.
     np.testing.assert_allclose(sim.gantry.force, [0.0, 0.0, ROBOT.weight], atol=0.01 * ROBOT.weight)
     np.testing.assert_allclose(com(sim.q)[:2], start[:2], atol=1e-3)
 
@@ -98,7 +99,7 @@ def test_who_fell_is_taken_up_again_from_where_it_lies() -> None:
 
 
 def test_the_rope_of_a_lift_is_above_where_the_robot_is_then() -> None:
-    """It walked two metres off after its release: what the rope first pulls with is upright."""
+    """The robot walked two metres after its release. The first pull of the rope is vertical."""
     sim = hung(0.0, speed=1.0)
     sim.hang("release")
     steps(sim, 0.6, stiff())
@@ -174,7 +175,7 @@ def test_a_recorded_run_is_simulated_again_to_the_bit() -> None:
     assert "gantry_force" in again.compared
     held = run(RunConfig(robot="g1", duration=0.05, gantry="hang"))[1]
     assert held["verdict"] == "hung in its gantry for 0.05 s, did not fall"
-    # What somebody asked for by hand is in the recording, too.
+    # Manual actions are in the recording as well.
     recording.run["gantry_actions"] = [{"t": 0.1, "action": "release"}]
     assert rerun(recording).first.t == pytest.approx(0.101)
 

@@ -1,4 +1,4 @@
-"""Drives that close their loops: the same law in the host, closed forms, delays, limits, and what repeats."""
+"""Drives with a position loop: the same law in the host, closed forms, delays, limits, and repeatability."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def test_a_weak_drive_gives_its_share_of_all(wheel: Robot) -> None:
 
 @pytest.mark.parametrize("hardware", ["ideal", "realistic"])
 def test_torques_and_impedances_in_turn_repeat_to_the_bit(hardware: str) -> None:
-    """What is on its way through the drives when the kind changes, too."""
+    """This includes delayed commands in the drives when the kind of command changes."""
     recording, _ = run(RunConfig(controller="user_controllers:Mixed", duration=0.2, hardware=hardware))
     kinds = np.isfinite(recording.setpoint[:, 0, -1])
     assert kinds.any()

@@ -54,10 +54,10 @@ def test_nothing_is_beyond_the_theory_in_sound_runs(model: str, scenario: str, d
 
 
 class Broken(InPython):
-    """A contact model with an error: ``spoil`` changes what it returns, and may return another impulse than it tells.
+    """A contact model with an error: ``spoil`` changes its result, and may return another impulse than it reports.
 
     Args:
-        model: The sound model.
+        model: The correct model.
         spoil: Takes the result, and returns the impulse that acts.
     """
 
@@ -78,7 +78,7 @@ def box(tmp_path_factory: pytest.TempPathFactory) -> Robot:
 
 
 def changed(index: int, factor: float, added: float = 0.0) -> Callable[[ContactResult], np.ndarray]:
-    """Return what scales one entry of all impulses, and adds to it."""
+    """Return a function that scales one entry of all impulses, and adds to it."""
 
     def spoil(result: ContactResult) -> np.ndarray:
         result.impulse[:, index] = factor * result.impulse[:, index] + added
@@ -150,10 +150,10 @@ def of_pushing_vertices(p: Any, impulse: np.ndarray, mu: float) -> float:
 
 
 def test_friction_at_other_heights_is_no_cop_outside(turned: Callable[[np.random.Generator], Simulator]) -> None:
-    """Vertices of a tilted sole lie in the ground at different depths, and rub in different directions.
+    """Vertices of a tilted sole are at different depths in the ground, and slide in different directions.
 
-    About the point of the sole where their normal forces act, friction has a torque; the wrench is that of vertices
-    all the same, which non-negative least squares say.
+    Friction has a torque about the point where their normal forces act. The wrench is nevertheless one of vertex
+    forces, as non-negative least squares shows.
     """
     rng = np.random.default_rng(0)
     outside = 0
@@ -175,7 +175,7 @@ def test_friction_at_other_heights_is_no_cop_outside(turned: Callable[[np.random
 
 @pytest.fixture
 def turned() -> Callable[[np.random.Generator], Simulator]:
-    """Return what throws a brick onto its sole, tilted and spinning, under a model whose feet sink in."""
+    """Return a function that throws a tilted, spinning brick onto its sole, under a compliant model."""
 
     def thrown(rng: np.random.Generator) -> Simulator:
         brick = rigid_body([np.array(rectangle(0.2, 0.12))], 2.0, [0.0, 0.0, 0.05], [0.008, 0.008, 0.01], 1.2)
@@ -190,7 +190,10 @@ def turned() -> Callable[[np.random.Generator], Simulator]:
 
 @pytest.mark.parametrize("model", ["feedback_linearised", "nonlinear_damping"])
 def test_what_happens_within_a_step_is_not_beyond_theory(model: str, box: Robot, tmp_path: Path) -> None:
-    """Static friction falls to dynamic within a step; and a light body arrives, pushes and slows down in one."""
+    """Static friction changes to dynamic friction within a step.
+
+    A light body hits the ground, pushes and slows down in one step.
+    """
     sim = Simulator(box, contact=model)
     sim.reset(None, np.array([0.5, 0.0, 0.0, 0.0, 0.0, 0.3]))
     assert list(heard(sim, 400)) == []
@@ -222,7 +225,7 @@ def test_a_joint_beyond_its_limit_is_named() -> None:
     assert said[0] == said[1]
     assert said[0].endswith("its joints have no stops")
     assert said[0].startswith("a joint is beyond its limits at t = 0.001000 s (l_knee): 0.01 rad")
-    # Energy is judged from the velocity with which a step begins: after restore(), too.
+    # The energy check uses the velocity at the beginning of the step, also after restore().
     middle = sim.snapshot()
     sim.advance(np.full(robot.nu, 5.0))
     sim.restore(middle)
@@ -233,7 +236,7 @@ def test_a_joint_beyond_its_limit_is_named() -> None:
     ("spoil", "first"), [(0.0, "momentum_error"), (-1.0, "stop_pull_Nm"), (None, "joint_limit_rad")]
 )
 def test_what_is_wrong_with_a_stop_is_heard(spoil: float | None, first: str) -> None:
-    """A stop whose impulse is told wrongly, or pulls, or that is not there although the joint should have one."""
+    """The limit reports a wrong impulse, pulls, or is missing at a joint that should have one."""
     robot = load_robot("biped14")
     sim = Simulator(robot)
     monitors = sim.watch(lambda name, said, begun: None)
@@ -267,7 +270,7 @@ def test_what_is_wrong_with_a_stop_is_heard(spoil: float | None, first: str) -> 
 
 
 def exploding(folder: Path) -> Simulator:
-    """Return the body whose sliding edge has no solution, with a contact model that takes it all the same."""
+    """Return the body whose sliding edge has no solution, with a contact model that accepts it."""
     case = json.loads(CASE.read_text())
     robot = box_robot(folder, case["sole_vertices"], case["mass"], case["com"][2], case["inertia_diag"], 2.0, 2.0)
     sim = Simulator(robot, contact="exact")

@@ -1,4 +1,4 @@
-"""Objects beside a robot: apart they change nothing, and where they meet, momentum is exchanged."""
+"""Objects next to a robot: no interaction when apart, and exchange of momentum at contact."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VELOCITY_LEVEL = [name for name in MODELS if THEORY.get(name, Theory()).rigid]
 
 
 def ball(**keys: Any) -> ObjectConfig:
-    """Return a ball, far away unless told otherwise."""
+    """Return a ball, far away by default."""
     usual: dict[str, Any] = {"name": "ball", "shape": "ball", "mass": 0.4, "radius": 0.1, "position": (5.0, 0.0, 0.1)}
     return ObjectConfig(**{**usual, **keys})
 
@@ -56,7 +56,7 @@ def test_the_robot_does_not_notice_objects_that_are_away() -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_objects_that_are_away_have_the_bits_of_a_world_without_a_robot(model: str) -> None:
-    """So what `test/physics/test_objects.py` says of rolling, hits and stacks holds under every model."""
+    """Therefore the results of `test/physics/test_objects.py` on rolling, impacts and stacks hold under every model."""
     things = [ball(name="one", position=(4.0, 0.0, 0.1), velocity=(2.0, 0.0, 0.0), friction_static=0.3)]
     things += [ball(name="two", position=(4.3, 0.0, 0.1), restitution=0.9)]
     for i in range(3):
@@ -131,7 +131,7 @@ def test_what_slips_at_the_shin_has_dynamic_friction_from_its_first_step_on(e: f
 
 
 def test_a_brick_that_turns_and_hits_the_shin_is_turned_by_where_it_was_hit() -> None:
-    """Its angular momentum changes by the moment of what it got; the corner comes back by e, its spin included."""
+    """Its angular momentum changes by the moment of the impulse. The corner rebounds with e, including the spin."""
     robot = load_robot("biped14")
     e = 0.5
     brick = ObjectConfig(
@@ -192,7 +192,7 @@ def test_a_ball_comes_back_from_the_shin_in_time_wherever_in_a_step_it_meets_it(
 
 
 def test_a_brick_that_turns_meets_the_shin_as_it_is_then() -> None:
-    """Beside steps of a tenth; a corner goes on by 1 mm in a step, beside the 3 of the brick."""
+    """The reference uses steps of a tenth. In a step, a corner moves by 1 mm, and the brick by 3 mm."""
     brick = ObjectConfig(
         name="brick", shape="box", mass=0.8, size=(0.2, 0.1, 0.06), position=(0.32, 0.13, 0.3), rpy=(0.3, 0.5, 0.2),
         velocity=(-3.0, 0.0, 0.0), angular_velocity=(4.0, 12.0, -6.0), restitution=0.5, friction_static=0.0,
@@ -278,7 +278,10 @@ def test_starts_within_something_and_names_of_frames_are_refused() -> None:
 
 
 def test_a_fast_ball_hits_once() -> None:
-    """50 g at 80 m/s, which leaves with 1500 rad/s: the robot gets what the ball loses, and is left alone then."""
+    """A ball of 50 g at 80 m/s leaves with 1500 rad/s.
+
+    The robot receives the momentum that the ball loses, in one impact.
+    """
     sim = Simulator(
         load_robot("biped14"),
         objects=[ball(mass=0.05, radius=0.02, position=(1.0, 0.1, 0.25), velocity=(-80.0, 0.0, 0.0), restitution=0.5)],

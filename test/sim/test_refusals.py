@@ -1,4 +1,4 @@
-"""A call that the simulator refuses changes nothing: not its state, not what it shows, and not what comes after it."""
+"""A rejected call of the simulator changes neither its state, nor its outputs, nor the next steps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOT_REFUSED = {"refuse", "watch"}
 
 
 def amid_all(plates: float = 0.5) -> Simulator:
-    """Return biped14 with imperfect hardware on a noisy plate, by a ball that lies and one that comes at it."""
+    """Return biped14 with imperfect hardware on a noisy plate, with a ball at rest and one that approaches."""
     lies: dict[str, Any] = {"shape": "ball", "radius": 0.1, "mass": 1.0, "position": (0.5, 0.0, 0.1)}
     comes: dict[str, Any] = {"shape": "ball", "radius": 0.1, "mass": 1.0, "position": (-0.6, 0.1, 0.5)}
     return Simulator(
@@ -62,7 +62,7 @@ def with_state(snapshot: Snapshot, name: str, state: Any) -> Snapshot:
 
 
 def starts(sim: Simulator, rng: np.random.Generator) -> list[dict[str, Any]]:
-    """Return starts that nobody can have: arguments of ``reset``."""
+    """Return invalid starts: arguments of ``reset``."""
     q, v = sim.robot.q_nominal, np.zeros(sim.robot.model.nv)
     bent = q.copy()
     bent[sim.robot.idx_q[0]] = 7.0
@@ -199,7 +199,7 @@ TWINS: dict[str, tuple[Simulator, Simulator]] = {}
 
 @pytest.mark.parametrize("scene", SCENES)
 def test_a_copy_goes_on_with_the_same_bits_and_apart(scene: str) -> None:
-    """Copied and pickled in the middle of a run: what comes next, after a reset too, is what the first one does."""
+    """A simulator copied and pickled in the middle of a run continues like the original, also after a reset."""
     sim = SCENES[scene]()
     rng = np.random.default_rng(6)
     for _ in range(20):

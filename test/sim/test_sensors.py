@@ -1,4 +1,4 @@
-"""What the robot measures, against closed forms and an independent momentum balance."""
+"""Measurements of the robot, compared with closed forms and an independent momentum balance."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_imu_of_a_tumbling_robot_is_the_second_derivative_of_its_position(robot:
 
 
 def test_ankle_wrench_is_what_moves_the_foot_less_the_ground(robot: Robot) -> None:
-    """Newton on the foot alone, from its pose: m p'' = ground + gravity - (what the foot gives to the ankle)."""
+    """Newton's law for the foot alone, from its pose: m p'' = ground + gravity - (force of the foot on the ankle)."""
     h = 1e-4
     sim = Simulator(robot, physics_dt=h)
     q = robot.q_nominal.copy()

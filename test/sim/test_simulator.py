@@ -1,4 +1,4 @@
-"""The simulator as its user meets it: budgets on humanoids, repeatability, and what it refuses."""
+"""The simulator from a user's view: budgets on humanoids, repeatability, and rejected input."""
 
 from __future__ import annotations
 
@@ -124,7 +124,10 @@ def test_work_and_energy_agree_to_first_order(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["biped14", "talos"])
 def test_fall_over_the_toes_takes_both_front_edges_once(name: str) -> None:
-    """Leaning forwards, face gives way to the front edge on each foot, and to nothing else until far over."""
+    """A forward tilt changes the face contact to the front edge on each foot.
+
+    No other mode occurs until the tilt is large.
+    """
     robot = load_robot(name)
     sim = Simulator(robot)
     controller = make_controller("posture", robot, {"balance": 0.0}, sim.control_dt)
@@ -357,7 +360,7 @@ def test_a_push_is_refused_beyond_what_could_be_meant(biped: Robot) -> None:
 
 
 def test_a_push_acts_on_the_link_where_a_joint_has_its_name(biped: Robot, tmp_path: Path) -> None:
-    """A robot whose foot is called as its ankle's joint, as in many a URDF."""
+    """The foot has the name of its ankle joint, as in many a URDF."""
     shutil.copytree(INSTALLED / "bipedsim" / "robots" / "biped14", tmp_path / "robot")
     urdf = tmp_path / "robot" / "robot.urdf"
     urdf.write_text(urdf.read_text().replace('"l_foot"', '"l_ankle_roll"'))
@@ -464,7 +467,7 @@ def stirred(sim: Simulator, seed: int, ticks: int) -> list[dict[str, np.ndarray]
 def test_what_was_run_before_is_forgotten_by_reset_and_by_restore(
     biped: Robot, model: str, hardware: str, substeps: int, seed: int, thrown: bool
 ) -> None:
-    """Whatever was run, pushed and slid: after it, a simulator shows and does what a fresh one does, to the bit."""
+    """After a reset, the outputs are, to the bit, those of a new simulator, for any earlier run, push and slip."""
 
     def fresh() -> Simulator:
         return Simulator(biped, None, model, 1e-3, substeps * 1e-3, None, hardware, 5)
@@ -541,7 +544,7 @@ def test_all_that_surrounds_a_robot_is_forgotten_and_restored(scene: Callable[[]
     same(traces(sim), first)
     for now, then in zip(thrown(sim, 1.5, 40), expected, strict=False):
         same(now, then)
-    # Of the pushes nothing is left but what they did.
+    # The pushes have ended; only their effect remains.
     at = thrown(sim, 0.0, 2)[-1]
     middle, future = sim.snapshot(), thrown(sim, 0.0, 60)
     thrown(sim, 1.5, 90)

@@ -1,4 +1,4 @@
-"""Steps in which something arrives: what is left of a first try that was not taken."""
+"""Steps with an impact: no trace of a rejected attempt."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ NOTHING = np.zeros(0)
 
 @pytest.mark.parametrize("model", SELECTION_MODELS)
 def test_a_landing_that_leaves_three_of_four_vertices_has_an_answer(model: str, tmp_path: Path) -> None:
-    """Table I has no set for the three. What they do gives no energy, and leaves nothing unresolved.
+    """Table I has no set for the three. Their impulse adds no energy and leaves no violation.
 
-    A prism all but level on the ground, of which some vertices are a micrometre above it, as in the end of a fall.
+    A prism is almost level on the ground, with some vertices a micrometre above it, as at the end of a fall.
     """
     robot = box_robot(tmp_path, regular_polygon(8, 0.15), height=0.05)
     sim = Simulator(robot, contact=model)
@@ -36,7 +36,7 @@ def test_a_landing_that_leaves_three_of_four_vertices_has_an_answer(model: str, 
         for _ in range(4):
             sim.advance(NOTHING)
             energy = pin.computeMechanicalEnergy(robot.model, data, sim.q, sim.v)
-            # What integration adds is second order in the step.
+            # The integration error is of second order in the step.
             assert energy < before + 1e-6
             before = energy
             landed += bool(sim.contact.impact.any())

@@ -1,4 +1,4 @@
-"""What the ground did over several physics steps."""
+"""Contact results over several physics steps."""
 
 from __future__ import annotations
 

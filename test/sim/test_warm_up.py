@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-# In a process of its own for each kind, as what is loaded stays. Flight, landing, fall, push, reset, snapshot.
+# Each kind has its own process, because loaded kernels stay. The run includes flight, landing, fall, push, reset and
+# snapshot.
 RUN = """
 import gc
 import sys
