@@ -1,4 +1,4 @@
-"""The examples of docs/stability.md on return maps, passive walking and zero dynamics do what the page says."""
+"""The examples of docs/stability.md on return maps, passive walking and zero dynamics run as documented."""
 
 from __future__ import annotations
 

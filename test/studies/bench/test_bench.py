@@ -124,7 +124,7 @@ def test_reflected_inertia_on_links_counts_fully_about_the_axis(biped: Robot) ->
 
 @pytest.fixture(scope="module", params=list(ENGINES))
 def standing(request: pytest.FixtureRequest, biped: Robot) -> Iterator[tuple[str, Engine, Hold, Rest]]:
-    """Name of an engine, biped14 standing in it, its controller, and what the rest was like."""
+    """Name of an engine, biped14 standing in it, its controller, and the other state."""
     engine, hold = engine_or_skip(request.param, biped), Hold(biped, H)
     yield request.param, engine, hold, measure_rest(engine, hold)
     engine.close()

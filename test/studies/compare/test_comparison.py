@@ -1,4 +1,6 @@
-"""``bipedsim compare``: energies balance, figures mean what they say, and a model that fails fails alone."""
+"""``bipedsim compare``: energies balance, metrics have their stated meaning, and a failing model does not affect the
+others.
+"""
 
 from __future__ import annotations
 
@@ -217,7 +219,7 @@ def test_without_its_reference_nothing_deviates(
 def test_the_table_names_models_and_what_depends_on_the_machine(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "--duration", "0.3"]) == 0
     printed, told = capsys.readouterr()
-    # A run of every model takes its time: what is done, and how far it is.
+    # A run of every model takes its time, so the progress is shown.
     assert told.startswith(f"{len(CONTACT_MODELS)} runs of 0.3 s: robot biped14, scenario stand, one_step, ")
     for number, name in enumerate(CONTACT_MODELS, 1):
         assert f"[{number}/{len(CONTACT_MODELS)}] {name} ...\n" in told

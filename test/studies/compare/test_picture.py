@@ -1,4 +1,4 @@
-"""Axes of the picture of a comparison: where the event is, and bars that are as long as what they stand for."""
+"""Axes of the figure of a comparison: time of the event, and bar lengths in proportion to the values."""
 
 from __future__ import annotations
 

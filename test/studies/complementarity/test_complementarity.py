@@ -142,7 +142,7 @@ def test_a_humanoid_on_eight_vertices_agrees_with_gauss() -> None:
 def block(
     angle: float, load: float, *, sides: int, mu: float = 0.5, slip: tuple[float, float] = (0.0, 0.0)
 ) -> CoulombOutcome:
-    """Return what a point of 2 kg on a plane does under a horizontal force of ``load`` times its weight."""
+    """Return the outcome for a point of 2 kg on a plane under a horizontal force of ``load`` times its weight."""
     contacts = CoulombContacts(np.array([[0.0, 0.0, 1.0]]), np.eye(3)[None, :2], np.array(mu))
     h = 2.0 * GRAVITY * np.array([load * np.cos(angle), load * np.sin(angle), -1.0])
     lcp = coulomb_lcp(2.0 * np.eye(3), h, contacts, [slip], [0.0], [[0.0, 0.0]], sides=sides)
@@ -221,9 +221,9 @@ def test_both_forms_of_the_plane_agree() -> None:
 
 
 def painleve(mu: float, angle: float, spin: float, slip: float) -> tuple[CoulombOutcome, float, float]:
-    """Return the outcome for a rod of 1 kg and 2 m whose lower end slides, and A and b of its only unknown by hand.
+    """Return the outcome for a sliding rod of 1 kg and 2 m, and A and b of its only unknown, derived by hand.
 
-    The rod rises from its end towards +x by ``angle``; q = (x, y, angle), the end is at (x - cos, y - sin).
+    The rod rises from its lower end towards +x by ``angle``; q = (x, y, angle), the end is at (x - cos, y - sin).
     """
     c, s = np.cos(angle), np.sin(angle)
     contacts = CoulombContacts(np.array([[0.0, 1.0, -c]]), np.array([[[1.0, 0.0, s]]]), np.array(mu))
@@ -239,7 +239,7 @@ def painleve(mu: float, angle: float, spin: float, slip: float) -> tuple[Coulomb
 
 
 def test_the_rod_of_painleve() -> None:
-    """A lam + b with A = 1/m + (l^2/I) cos (cos - mu sin): none where A < 0 > b, two where A < 0 < b, else one."""
+    """A lam + b with A = 1/m + (l^2/I) cos (cos - mu sin): no solution if A < 0 > b, two if A < 0 < b, else one."""
     seen = set()
     for mu in (0.3, 1.0, 1.32, 1.35, 2.0, 4.0):
         for angle in np.linspace(0.05, 1.5, 30):

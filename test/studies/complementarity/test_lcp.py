@@ -1,4 +1,4 @@
-"""Lemke's method against enumeration and against theory; what is no solution is not called one."""
+"""Lemke's method compared with enumeration and theory; a failure is never reported as a solution."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_the_residual_has_no_unit() -> None:
 
 
 def test_a_wrong_basis_is_never_reported_as_solved() -> None:
-    """The residual judges: a first guess with z = (1/2, 0) and w = (0, -1/2) is refused, and no pivot is allowed."""
+    """The residual decides: a first estimate with z = (1/2, 0) and w = (0, -1/2) is rejected. No pivot is allowed."""
     work = LcpWork.of_size(2)
     work.M[...], work.q[...], work.basis[...] = [[2.0, 1.0], [1.0, 2.0]], [-1.0, -1.0], [True, False]
     assert judge(work, 2) == 0.5

@@ -1,4 +1,4 @@
-"""The filter around controllers: feet that would slip or tip stay, and who asks for little is left alone."""
+"""The filter around controllers: feet do not slip or tip, and small commands pass unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conditions on the velocity before an impact: closed forms, energy, and what the simulator makes of 1000 impacts."""
+"""Conditions on the velocity before an impact: closed forms, energy, and 1000 impacts in the simulator."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bipedsim_studies.feasibility.support import SupportReader
 from bipedsim_studies.feasibility.torques import TorqueSet
 
 H = 1e-5
-"""Step [s] in which the other forces are next to nothing beside an impact."""
+"""Step [s] in which non-impact forces are negligible."""
 BAND = {"[N.s]": 0.02, "[N.m.s]": 0.02, "[m/s]": 2e-3}
 """Within this around zero eq. 90 and that step may differ: about H times weight, and arms."""
 
@@ -113,7 +113,7 @@ def test_conditions_are_homogeneous_in_the_velocity(biped: Robot) -> None:
 
 
 def test_a_foot_that_slides_on_has_the_speed_of_its_slip_as_its_condition(biped: Robot) -> None:
-    """What friction takes from the motion of the foot at its CoP, over mu f_z [m/s]."""
+    """The condition is the speed that friction takes from the foot at its CoP, over mu f_z [m/s]."""
     seen = turning = 0
     for _, state in zip(range(200), Stances(biped, seed=14).landing(), strict=False):
         outcome = impact_outcome(state.support, state.v)

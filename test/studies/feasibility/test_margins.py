@@ -1,4 +1,4 @@
-"""Margins of a recorded run and its touch-downs: against what the run recorded itself, and what cannot be judged."""
+"""Margins of a recorded run and its touch-downs, compared with the recording, and cases without a margin."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_states_of_a_run_are_those_of_the_simulator(name: str) -> None:
     assert np.isnan(states.v[0]).all()
     for i in range(1, len(recording)):
         assert_allclose(states.q[i], seen[i][0], atol=1e-12)
-        # Within the step of a landing the velocity jumps: the one after it is what the next ones tell.
+        # The velocity jumps within the step of a landing. Only the following steps define the velocity after it.
         lands = recording.impact[i].any()
         assert_allclose(states.v[i], seen[i][1], atol=(3e-3 if lands else 1e-9) * max(1.0, np.abs(seen[i][1]).max()))
 
@@ -175,7 +175,7 @@ def test_the_command_reads_a_robot_with_joints_without_drives(
     assert main(["run", *of, "--output", str(run)]) == 0
     assert main(["margins", str(run), "--plot", str(tmp_path / "margins.png")]) == 0
     out = capsys.readouterr().out
-    # The feet stand alike: which of them is named, rounding tells.
+    # The feet are in the same state, so rounding decides between their names.
     assert re.search(r"^joint torques could be off by \S+ N\.m .*: CoP inside the end \d\)$", out, re.MULTILINE)
     assert "100.00% of 20 rows went on as the conditions said" in out
     assert "no touch-downs" in out

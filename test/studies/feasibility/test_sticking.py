@@ -1,4 +1,4 @@
-"""Conditions on torques for feet to stick and to lift: closed forms, and what the simulator does next."""
+"""Conditions on torques for feet that stick or lift: closed forms, and the next step of the simulator."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def next_step(sim: Simulator, q: np.ndarray, v: np.ndarray, u: np.ndarray, modes
 
 
 def test_conditions_of_the_step_find_the_wrenches_of_the_simulator(biped: Robot) -> None:
-    """Of damped joints, that move as fast as they may, in every step that holds what is to be held."""
+    """The joints are damped and fast. The conditions are checked in every step that satisfies them."""
     damped = replace(biped, joint_damping=np.where(np.isin(np.arange(biped.model.nv), biped.idx_v), 2.0, 0.0))
     states = Stances(damped, seed=5)
     sim = Simulator(damped, physics_dt=H, hardware={"joint_stops": False})
@@ -172,7 +172,10 @@ def test_linear_conditions_are_exact_where_they_were_made_and_the_pyramid_is_aro
 
 
 def test_the_nearest_torques_are_no_farther_than_others_of_the_set(biped: Robot) -> None:
-    """To rounding in a plane, where the set is convex; with torsion, whose limit depends on the CoP, nearly."""
+    """In a plane the set is convex and the result is exact to rounding.
+
+    With torsion, whose limit depends on the CoP, it is approximate.
+    """
     slack = 1e-2 if biped.free_flyer else 1e-4
     states = Stances(biped, seed=4)
     rng = states.rng

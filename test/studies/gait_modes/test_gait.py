@@ -62,7 +62,7 @@ def test_two_feet_have_25_states_and_each_has_names_of_its_own() -> None:
     assert len({state_name(state, FEET) for state in states}) == 25
     assert {name: state_symbol(state, FEET) for name, state in NAMED.items()} == {name: name for name in NAMED}
     assert state_name(NAMED["Irs"], FEET) == "left stick; right impact, stick"
-    # Whatever the feet are called, and in whatever order.
+    # This holds for any names and order of the feet.
     assert state_symbol((STICK, AIR), ("right", "left")) == "sr"
     assert len({state_symbol(state, ("fore", "aft")) for state in states}) == 25
 
@@ -78,7 +78,7 @@ def test_the_three_gaits_of_eq_45(word: tuple[str, ...], gait: str, steps: int, 
         report = gait_report(way)
         assert report.gaits == (gait,)
         (stretch,) = [stretch for stretch in report.stretches if stretch.impacts]
-        # Whoever runs from a standing start begins with a landing from nowhere: that is no flight from foot to foot.
+        # A run from standing begins with a landing that has no flight phase before it.
         assert (stretch.steps, stretch.flights) == (steps, flights)
         assert stretch.sets == ("CVIS-UIS" if gait == "hopping" else "CVIS")
         assert stretch.cycle is not None

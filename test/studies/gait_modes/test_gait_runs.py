@@ -50,7 +50,7 @@ def test_a_walk_under_zmp_is_eq_45a_with_landings_that_slide_for_milliseconds() 
     begin = turn.index(WALK[0])
     assert turn[begin:] + turn[:begin] == list(WALK)
     assert report.stretches[1].sets == "CVIS"
-    # Every landing takes an impulse, and what is told of a foot is what its force says.
+    # Every landing has an impulse, and the state of a foot follows from its force.
     loaded = recording.wrench[modes.rows, :, 2] > 0.0
     assert ((modes.states != AIR) == loaded).all(axis=1).mean() >= 0.999
     for entry in report.entries:
@@ -69,7 +69,7 @@ def test_a_hop_is_hopping_under_rigid_and_soft_contact(model: str, jump: Recordi
 
 
 def test_forces_tell_the_gait_where_contact_states_are_missing(jump: Recording) -> None:
-    """As of a real robot: what is known are wrenches, and the robot's weight."""
+    """For example, a real robot provides only wrenches and its weight."""
     told = report_recording(jump)[1]
     blind = jump.rows(slice(None))
     blind.mode = np.full_like(jump.mode, -1)
@@ -128,7 +128,7 @@ imu: {frame: beam}
 
 @pytest.fixture(scope="module")
 def seesaw(tmp_path_factory: pytest.TempPathFactory) -> Robot:
-    """A beam with half of its mass at each end: what happens at one end does not move the other one."""
+    """A beam with half of its mass at each end, so that a force at one end does not move the other one."""
     folder = tmp_path_factory.mktemp("seesaw")
     (folder / "robot.urdf").write_text(SEESAW_URDF, encoding="utf-8")
     (folder / "robot.yaml").write_text(SEESAW, encoding="utf-8")

@@ -51,7 +51,10 @@ def test_newtons_law_with_friction_can_raise_the_energy() -> None:
 
 
 def test_moreaus_friction_throws_a_superball_back_the_way_it_came() -> None:
-    """A solid ball of 1 kg and 1 m spins and flies aslant: with e = r = 1 and much friction its contact returns."""
+    """A solid ball of 1 kg and 1 m spins and flies obliquely.
+
+    With e = r = 1 and large friction, it returns from its contact.
+    """
     M, G = np.diag([1.0, 1.0, 0.4]), np.array([[1.0, 0.0, 1.0]])
     before = np.array([0.7, -1.0, 0.3])
     result = IMPACT_LAWS["moreau"](M, [[0.0, 1.0, 0.0]], before, 1.0, Friction(G, 5.0, 1.0))

@@ -1,4 +1,4 @@
-"""Impact laws against the table of Hurmuzlu et al. 2001, against each other, and against what each law states."""
+"""Impact laws compared with the table of Hurmuzlu et al. 2001, with each other, and with the properties of each law."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bipedsim_studies.impacts.laws import IMPACT_LAWS, Friction, NoImpactOutcome
 UNILATERAL = ["lotstedt", "van_der_schaft_schumacher", "pfeiffer_glocker", "han_gilmore"]
 
 CRADLE = (np.eye(3), np.array([[-1.0, 1.0, 0.0], [0.0, -1.0, 1.0]]), np.array([1.0, 0.0, 0.0]))
-"""Fig. 9: ball 1 strikes balls 2 and 3, which touch."""
+"""Fig. 9: ball 1 hits balls 2 and 3, which are in contact."""
 THIRDS = (1 / 3, 1 / 3, 1 / 3)
 REBOUND = (-1 / 3, 2 / 3, 2 / 3)
 TEXTBOOK = (0.0, 0.0, 1.0)
@@ -67,7 +67,7 @@ def test_sequences_of_the_cradle() -> None:
 
 
 def test_endless_sequences_are_followed_to_their_limit() -> None:
-    """Plastic balls hand momentum to and fro for ever, and end where the simultaneous impact does."""
+    """Plastic balls exchange momentum infinitely often. The limit equals the simultaneous impact."""
     result = IMPACT_LAWS["han_gilmore"](*CRADLE, restitution=0.0)
     assert len(result.outcomes) == 1
     assert result.open_sequences == 0
@@ -212,7 +212,7 @@ def test_newtons_law_with_unequal_coefficients_can_raise_the_energy() -> None:
 
 
 def test_haug_pulls_and_van_der_schaft_schumacher_pulls_where_moreau_lets_go() -> None:
-    """Two closing contacts of which one would be carried off by the impulse of the other."""
+    """Two closing contacts: the impulse of one would separate the other."""
     D = np.array([[1.0, 0.8], [0.8, 1.0]])
     problem = (np.linalg.inv(D), np.eye(2), [-1.0, -0.1])
     for name in ("haug", "van_der_schaft_schumacher"):

@@ -27,7 +27,7 @@ def linear(A: np.ndarray, goal: np.ndarray = GOAL, duration: float = T) -> Probl
 
 
 def straight(problem: Problem) -> OptimalTrajectory:
-    """Return a guess that keeps nothing but the ends."""
+    """Return an initial estimate that satisfies only the end conditions."""
     t = np.linspace(0.0, problem.duration, 5)
     x = START[:, None] + (GOAL - START)[:, None] * t / problem.duration
     return OptimalTrajectory(t, x, np.zeros((problem.controls, 5)), 0.0)
@@ -73,7 +73,7 @@ def test_a_cart_from_rest_to_rest_has_the_torque_of_the_books() -> None:
 
 
 def test_multipliers_are_prices() -> None:
-    """H is what a second more costs, and lambda what it costs to miss start and goal by less."""
+    """H is the cost of an additional second, and lambda the cost of a smaller error at start and goal."""
     A = np.array([[0.0, 1.0], [4.0, 0.0]])
     problem = linear(A)
     best = extremal(problem, collocated(problem, straight(problem), 16))

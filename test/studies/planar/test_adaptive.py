@@ -24,7 +24,7 @@ BELIEF = np.array([0.7, 1.3, 0.8, 1.2])
 
 @lru_cache
 def law(adapts: bool = True) -> AdaptiveWalk:
-    """Return the law, whose plan takes a second."""
+    """Return the control law; planning takes a second."""
     return AdaptiveWalk(ROBOT, PlanarWalk(ROBOT, GAIT, "test"), GROUPS, BELIEF, 1e-3, gains=GAINS, adapts=adapts)
 
 
@@ -117,14 +117,14 @@ def test_v_falls_as_fast_as_the_law_says_whatever_the_truth(seed: int, adapts: b
 
 
 def disturbance(control: AdaptiveWalk, q: np.ndarray, v: np.ndarray, goal: np.ndarray) -> np.ndarray:
-    """Return Y (belief - truth) of the reference motion, by what the torques would be with true beliefs."""
+    """Return Y (belief - truth) of the reference motion, from the torques under true beliefs."""
     J = rows(q, v, (0,))[0]
     taus = []
     for belief in (BELIEF, np.ones(4)):
         control.belief = belief
         taus.append(control.law(q, v, J, q[3:] - goal, v[3:], np.zeros(6))[0])
     control.belief = BELIEF.copy()
-    # The ground's forces have no power on s, so that what the drives differ by is all of it.
+    # The ground forces have no power on s, so the difference of the drive torques is the full result.
     return np.concatenate([np.zeros(3), taus[0] - taus[1]])
 
 
@@ -137,7 +137,7 @@ def test_feet_share_what_drives_cannot_do() -> None:
         feet = tuple(k for k in range(2) if share[k] > 0.0)
         J, _ = rows(q, v, feet)
         tau, _ = control.law(q, v, J, np.zeros(6), v[3:], np.zeros(6))
-        # At rest: gravity less torques is what the ground carries.
+        # At rest, the ground supports gravity minus the torques.
         carried = pin.computeGeneralizedGravity(MODEL, MODEL.createData(), q) - np.concatenate([np.zeros(3), tau])
         force = np.linalg.lstsq(J.T, carried, rcond=None)[0].reshape(-1, 2, 3)
         assert_allclose(J.T @ force.ravel(), carried, atol=1e-8)

@@ -1,4 +1,4 @@
-"""The planar biped of nine degrees of freedom: what it is made of, that it stands, and how its feet land."""
+"""The planar biped of nine degrees of freedom: model, standing, and landings."""
 
 from __future__ import annotations
 

@@ -237,7 +237,7 @@ def test_ctrl_c_is_answered_by_the_command_alone(delay: float) -> None:
         [sys.executable, "-c", code, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
     ) as process:
         end = time.monotonic() + 240.0
-        # The command, the tracker of its resources, and two who work.
+        # The command, its resource tracker, and two workers.
         while len(group(process.pid)) < 3 and time.monotonic() < end:
             time.sleep(0.01)
         time.sleep(delay)

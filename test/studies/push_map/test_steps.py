@@ -1,4 +1,4 @@
-"""What steps can catch in theory, beside closed forms, other choices of steps, and a robot that walks."""
+"""Theoretical limits of steps after a push, compared with closed forms, other steps, and a walking robot."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def stride(dcm: tuple[float, float] = (0.02, -0.05), away: float = 10.0) -> PreP
 
 
 def spread(duration: float) -> float:
-    """Return what an even force does to the DCM, of an impulse at once: the mean of e^(-omega t) while it lasts."""
+    """Return the effect of a constant force on the DCM, relative to an immediate impulse: the mean of e^(-omega t)
+    while it acts.
+    """
     t = np.linspace(0.0, duration, 20001)
     return float(np.trapezoid(np.exp(-OMEGA * t), t) / duration)
 

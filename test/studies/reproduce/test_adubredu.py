@@ -24,7 +24,7 @@ def measured(name: str) -> Throw:
 def second_run(run: Throw) -> tuple[np.ndarray, np.ndarray]:
     """Return states (n + 1, 3) and velocities of the same throw by the dense time stepping of ``complementarity``.
 
-    Rows, gaps and who bounces are written down for the plane, without feet, projections or warm starts.
+    Rows, gaps and active contacts are written explicitly for the plane, without feet, projections or warm starts.
     """
     points, h = run.points, run.step
     q, v = run.q[0].copy(), run.v[0].copy()
@@ -87,7 +87,7 @@ def test_a_ball_bounces_by_any_restitution(restitution: float) -> None:
 
 @pytest.mark.parametrize("step", [0.01, 0.005, 0.0025])
 def test_rebounds_come_nearer_to_the_closed_form_as_steps_get_shorter(step: float) -> None:
-    """They are off by what gravity does in a step, at most twice; the paper's step of 10 ms is a coarse one."""
+    """The error is at most twice the velocity change by gravity in a step. The paper's step of 10 ms is coarse."""
     run = throw(body("ball"), ball.START, np.array([ball.SPEED, 0.0, 0.0]), 2.0, step=step)
     struck = np.flatnonzero(run.bounces)[: ball.EARLY]
     closed = np.sqrt(2.0 * GRAVITY * (ball.START[1] - 0.2)) * 0.5 ** np.arange(1, ball.EARLY + 1)

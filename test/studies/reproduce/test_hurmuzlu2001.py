@@ -176,7 +176,7 @@ def test_a_rod_that_slides_the_other_way_has_no_paradox() -> None:
 @settings(deadline=None, max_examples=25)
 @given(angle=st.floats(-7.0, 7.0), sides=st.integers(4, 16))
 def test_a_pyramid_of_any_number_of_sides_holds_its_polygon(angle: float, sides: int) -> None:
-    # A pull is held by friction the other way, and the corners of an odd pyramid are not opposite each other.
+    # Friction opposes a pull, and the corners of a pyramid with an odd number of sides are not opposite each other.
     assert pyramid.PointFoot().most_held(angle, sides) == pytest.approx(
         float(pyramid_radius(angle + np.pi, sides)), abs=1e-9
     )

@@ -1,4 +1,4 @@
-"""The experiments of Moraud et al. 2008: what their figures mean, step by step, and the motions that they rest on."""
+"""The experiments of Moraud et al. 2008: their metrics, step by step, and the underlying motions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_planned_squats_last_as_long_as_the_papers() -> None:
 
 
 def test_a_plate_rounds_and_its_filter_enlarges_that_by_no_more_than_its_gain() -> None:
-    """Section V: a plate of 1 N; the worst error is that whose signs are those of the impulse response."""
+    """Section V: a plate of 1 N. The worst error has the signs of the impulse response."""
     from bipedsim.analysis import low_pass
 
     rate = 1000.0
@@ -106,7 +106,7 @@ def test_soles_of_more_vertices_lie_in_the_robots_own(n: int) -> None:
 
 
 def test_one_step_costs_few_candidates_and_exact_searches(tmp_path: Path) -> None:
-    """Fig. 8 on the smallest and on a larger sole: candidates are counted, times are drawn and not judged."""
+    """Fig. 8 on the smallest and on a larger sole: candidates are counted; times are plotted and not tested."""
     from bipedsim_studies.reproduce.common import save_picture
 
     costs = bend_and_jump.measure_all(vertices=(4, 32))

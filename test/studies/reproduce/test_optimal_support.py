@@ -1,4 +1,4 @@
-"""The support phase of a planar biped: its inverse dynamics, what its joints get, and that nothing near costs less."""
+"""The support phase of a planar biped: inverse dynamics, joint torques, and local optimality."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_torques_accelerate_the_robot_on_its_foot_as_its_joints_were_to_be(seed:
     assert_allclose((free + held @ impulse)[3:], bends, atol=1e-7)
     at_points = impulse.reshape(2, 3)
     assert_allclose(at_points.sum(axis=0)[[0, 2]], force[:2], atol=1e-7)
-    # About +y: what pushes up ahead of mid-foot turns back.
+    # About +y: an upward force in front of mid-foot has a negative moment.
     assert -(points.position[foot][:, 0] @ at_points[:, 2]) == pytest.approx(force[2], abs=1e-7)
 
 
@@ -92,7 +92,7 @@ def test_nothing_near_the_optimum_needs_less_torque() -> None:
     best, drawn = moved(weights), moved(np.zeros_like(weights))
     assert best.torque_cost < 0.75 * drawn.torque_cost
     assert np.abs(best.cop).max() < ROOM + 1e-3
-    # Lower feet would save torque: of what keeps them as high, nothing is cheaper.
+    # Lower feet need less torque, so only motions with the same foot height are compared.
     rng, tried = np.random.default_rng(1), 0
     for _ in range(150):
         near = moved(weights + 0.02 * rng.normal(size=len(weights)))
@@ -103,7 +103,7 @@ def test_nothing_near_the_optimum_needs_less_torque() -> None:
 
 
 def test_nothing_near_the_cheapest_needs_less_energy() -> None:
-    """Among what scuffs no more, keeps the feet as high and the centre of pressure as far inside."""
+    """The alternatives scuff no more, lift the feet as high, and have the centre of pressure as far inside."""
     splines, weights = improved(ROBOT, walk(), BEGINS[0], 5, of_energy=True)
     t = np.linspace(0.0, GAIT.step_duration, FINE)
     stance = int(np.argmax(walk().share(BEGINS[0] + 0.2)))

@@ -12,7 +12,7 @@ from bipedsim_studies.reproduce.rengifo2009 import ball, brick
 @settings(max_examples=20)
 @given(k_p=st.floats(0.5, 1e4))
 def test_closed_form_of_the_ball_solves_its_equation(k_p: float) -> None:
-    """Eq. 3 by an integrator that knows nothing of phases."""
+    """Eq. 3 by an integrator without phases."""
     exact = ball.BallSolution.of(k_p)
     t = np.linspace(0.0, 0.9 * exact.back, 50)
     found = solve_ivp(

@@ -1,4 +1,4 @@
-"""Five steps under feedback linearisation: the figures of the paper's section IV and V, and what they rest on."""
+"""Five steps under feedback linearisation: the metrics of sections IV and V of the paper, and their assumptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All papers alike: every figure is met, every picture drawn, and the command prints them, as text or as JSON."""
+"""All papers: every metric is met, every figure is drawn, and the command prints them as text or as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of docs/reproduce.md: nothing of a paper is missing, and what they name exists."""
+"""The tables of docs/reproduce.md are complete, and their references exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The battery, and what is made of its rows."""
+"""The benchmark battery, and the evaluation of its rows."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_intervals_of_paired_differences_hold_what_they_promise() -> None:
 
 @pytest.mark.parametrize(
     ("counts", "expected"),
-    # Newcombe (1998), table II: what his method 10 gives.
+    # Newcombe (1998), table II: results of method 10.
     [((36, 12, 2, 0), (0.0569, 0.3404)), ((36, 14, 0, 0), (0.1528, 0.4167)), ((50, 0, 0, 0), (-0.0713, 0.0713))],
 )
 def test_intervals_are_newcombes(counts: tuple[int, int, int, int], expected: tuple[float, float]) -> None:
@@ -106,7 +106,7 @@ def newcombe(both: int, only_first: int, only_second: int, neither: int) -> tupl
     p1, p2 = pairs.mean(axis=0)
 
     def limit(p: float, end: float) -> float:
-        # The score test just accepts what is z standard deviations of its own from what was seen.
+        # The score test accepts a value at a distance of z of its own standard deviations from the observation.
         def excess(q: float) -> float:
             return (p - q) ** 2 - z * z * q * (1.0 - q) / n
 
@@ -140,7 +140,7 @@ def test_the_correlation_is_corrected_for_continuity(counts: tuple[int, int, int
 
 @pytest.mark.long
 def test_no_two_trials_share_their_luck_and_pairs_do() -> None:
-    """Independent trials are what the intervals count; two controllers get the same ones."""
+    """The intervals assume independent trials. Two controllers get the same trials."""
     trials = read_battery(BATTERY, ZMP).plan.trials
     seeds = [trial.run["seed"] for trial in trials]
     assert len(trials) == 278

@@ -26,8 +26,10 @@ RATE = -0.283
 """Rate of the stance leg after a touch-down of the gait, about [rad/s]."""
 GOOD, SPOILED = 0.0, 8.0
 """Gains from that rate to the next step [rad / (rad/s)]: none, and one so large that every step overcorrects the last.
-K_p and K_d are no such gains: each swing begins where the leg is, so that the law of the paper has no error to feed
-back, and events know no difference."""
+
+K_p and K_d are not varied. Each swing begins at the measured position of the leg, so the law of the paper has no error
+to correct, and the event-based model has no difference.
+"""
 
 
 class Placing(PflController):
@@ -60,14 +62,14 @@ def gait(gain: float) -> tuple[ReturnMap, FixedPoint, Stability]:
 
 
 def test_the_multipliers_of_the_walker_under_pfl() -> None:
-    """By events, the law in continuous time has 0.7891 and three zeros: a swing starts anew from what is measured."""
+    """By events, the law in continuous time has 0.7891 and three zeros: a swing starts from the measured state."""
     map, point, found = gait(GOOD)
     assert found.verdict == "stable"
     assert found.multipliers[0].real == pytest.approx(0.7891, abs=0.01)
     assert np.abs(found.multipliers[1:]).max() < 0.01
     assert point.xi[0] == pytest.approx(TARGET, abs=1e-3)
     assert map.memory(point.xi) < 1e-3
-    # What the multiplier says is what a disturbance does.
+    # The multiplier predicts the effect of a disturbance.
     away = point.xi + np.array([0.0, 5e-3, 0.0])
     left = [back.xi[1] - point.xi[1] for back in map.follow(away, 4)]
     np.testing.assert_allclose(np.array(left[1:]) / left[:-1], found.multipliers[0].real, rtol=0.05)

@@ -1,4 +1,4 @@
-"""Gaits of walkers on the engine, held against the same walkers by events and against published figures."""
+"""Gaits of walkers on the engine, compared with event-based models and published results."""
 
 from __future__ import annotations
 

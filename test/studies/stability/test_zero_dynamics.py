@@ -1,4 +1,4 @@
-"""Return maps on a virtual constraint: one dimension, in closed form, and what the whole loop does."""
+"""Return maps on a virtual constraint: one dimension, in closed form, compared with the closed loop."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_foot_lands_where_both_legs_are_alike(constraint: VirtualConstraint)
 
 
 def test_gravity_alone_changes_the_angular_momentum(constraint: VirtualConstraint) -> None:
-    """Whatever the hip does: its torque is in neither sum of the equations of motion."""
+    """The hip torque is in neither sum of the equations of motion."""
     walker = constraint.walker
     state = np.array([0.1, -0.3, -0.25, 0.4])
     h, rates = 1e-6, {}
@@ -60,7 +60,9 @@ def test_angle_momentum_and_error_are_a_state(constraint: VirtualConstraint) -> 
 
 
 def test_squares_of_momenta_make_the_map_a_line(constraint: VirtualConstraint) -> None:
-    """Without a transient, rate^2 is affine in rate^2 one step before, and its slope is what a strike leaves."""
+    """Without a transient, rate^2 is affine in rate^2 one step before, and its slope is the fraction that an impact
+    leaves.
+    """
     map = ReducedMap(constraint)
     rates = np.array([-0.235, -0.25, -0.28])
     squares = np.array([map(np.array([rate])).xi[0] ** 2 for rate in rates])
@@ -79,7 +81,7 @@ def test_a_faster_feedback_comes_nearer_to_the_zero_dynamics(constraint: Virtual
 
 
 def test_the_whole_loop_has_one_multiplier_and_it_is_that_of_the_reduced_map(constraint: VirtualConstraint) -> None:
-    """Engine, contact and controller: three coordinates, of which two are forgotten within a step."""
+    """Engine, contact and controller have three coordinates. Two of them decay within a step."""
     gait = WalkerGait("compass", controller="finite_time", slope=0.01, physics_dt=4e-3, start=str(START), settle=1)
     map = gait.map()
     reduced = ReducedMap(constraint, POWER, TIME_SCALE)

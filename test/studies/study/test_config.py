@@ -1,4 +1,4 @@
-"""Files of studies: which trials follow, and what is wrong with a file, all at once."""
+"""Study files: the resulting trials, and all errors of a file at once."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_the_checksum_is_of_what_is_run(tmp_path: Path) -> None:
 
 
 def test_a_million_trials_take_no_memory(tmp_path: Path) -> None:
-    """Each is made when it is asked for, and is what the product of the lists says."""
+    """Each trial is created on request, and equals that of the product of the lists."""
     tracemalloc.start()
     found = plan(
         tmp_path,

@@ -1,4 +1,4 @@
-"""Figures of motion, of recordings whose way is known."""
+"""Motion metrics of recordings with known paths."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ POWER = 10.0
 
 
 def walked(speed: float, turn: float, yaw: float = 0.7, seconds: float = 6.0) -> Recording:
-    """A base that goes along its heading while it turns, and whose joints give 10 W in all, and take as much."""
+    """A base that moves along its heading while it turns, with joints that produce and absorb 10 W in total."""
     robot = load_robot("biped14")
     t = np.arange(1, round(RATE * seconds) + 1) / RATE
     run = Recording.empty(len(t), robot.joint_names, [sole.name for sole in robot.soles])

@@ -1,4 +1,4 @@
-"""The folder of a study: what is on the disk, what goes on from it, and what is refused."""
+"""The folder of a study: files, resumption, and rejected folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The search for where a yes turns into a no, of steps whose place is known."""
+"""The search for the boundary between success and failure, on steps at known positions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_the_bracket_holds_the_edge_to_the_tolerance(edge: float, tolerance: flo
         return value <= edge
 
     found = threshold(survives, guess=1.0, tolerance=tolerance, limit=100.0)
-    # From 1 % of the guess on: what is below that is nothing.
+    # The search starts at 1 % of the estimate. Smaller values count as zero.
     assert 0.0 < found.survived <= edge < found.failed
     assert found.failed - found.survived <= tolerance * found.failed
     assert found.trials == len(asked) == len(set(asked))

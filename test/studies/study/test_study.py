@@ -1,4 +1,4 @@
-"""Studies from file to table: closed forms, the same bits whatever happens to workers, and what is told of failures."""
+"""Studies from file to table: closed forms, the same bits after any failure of workers, and failure reports."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_what_a_dead_worker_had_in_hand_is_done_by_another(tmp_path: Path) -> No
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only Linux shows the children of a process")
 def test_a_worker_that_takes_long_to_come_back_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine all workers were given up so, one after the other, and the study waited for ever."""
+    """On a busy machine, all workers used to be dropped one after the other, and the study waited forever."""
     monkeypatch.setattr(sys.modules[DaskWorkers.__module__], "RETURNS", 0.1)
     with DaskWorkers(1) as pool:
         for child in _children(os.getpid()):
@@ -197,7 +197,7 @@ def _compared(where: Parallel) -> list[bytes]:
 
 
 def _followed(where: Parallel) -> bytes:
-    """Return what becomes of starts of a walker."""
+    """Return the outcomes of starts of a walker."""
     map = WalkerGait("compass").map()
     return probe(
         WalkerGait("compass").map, map.centre, 0.05 * np.ones(len(map.centre)), 4, parallel=where
@@ -232,7 +232,7 @@ def _children(pid: int) -> list[int]:
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only Linux shows the children of a process")
 def test_killed_workers_and_a_killed_command_cost_no_trial(study: Path, tmp_path: Path) -> None:
-    """A worker is killed every 15 trials, the command once; the table is that of a study which nobody disturbed."""
+    """A worker is killed every 15 trials, and the command once. The table equals that of an undisturbed study."""
     study.write_text(STUDY.replace("repeat: 3", "repeat: 60"))
     run_study(read_plan(study), tmp_path / "quiet", Parallel(2))
     folder, killed = tmp_path / "killed", 0
