@@ -21,9 +21,9 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 WIDTH, HEIGHT = 900, 360
 """Of the window [px]: wide enough that the panel of controls leaves the middle free."""
 SMALL = (240, 100)
-"""Of a window that nobody looks at [px]: less work, as software draws every pixel."""
+"""Size of a window without a viewer [px]: a small one is faster, as software draws every pixel."""
 PATIENCE = 240.0
-"""Longest wait for what must come [s]: the machine is shared and draws in software."""
+"""Longest wait for an expected event [s]: the machine is shared and draws in software."""
 
 _PLACE = """name => {
     const player = window.__viserMutable, meshes = [];
@@ -38,13 +38,13 @@ _PLACE = """name => {
 
 
 class Tab:
-    """A page in the browser, and what it did that no page should.
+    """A page in the browser, and its errors.
 
     Attributes:
         page: Of Playwright.
         errors: Errors of its scripts.
-        requests: Addresses that it asked for.
-        frames: Messages that came by websocket.
+        requests: Requested addresses.
+        frames: Messages received by websocket.
     """
 
     def __init__(self, page: Any) -> None:
@@ -68,7 +68,7 @@ class Tab:
             self.page.wait_for_timeout(100)
 
     def picture(self) -> Array:
-        """Return the picture (H, W, 3) of the page, 0 to 1."""
+        """Return the image (H, W, 3) of the page, 0 to 1."""
         from PIL import Image
         from playwright.sync_api import Error
 
@@ -120,11 +120,11 @@ def browser(size: tuple[int, int] = (WIDTH, HEIGHT)) -> Iterator[Callable[[str],
 
 
 def project(points: Array, eye: Array, target: Array, fov: float) -> Array:
-    """Return where ``points`` (n, 3) are in the picture (n, 2) [px], x to the right and y down.
+    """Project ``points`` (n, 3) to the image (n, 2) [px], x to the right and y down.
 
     Args:
-        points: In the axes of the picture [m].
-        eye, target: (3,) where the camera is and what it looks at [m], z up.
+        points: In the axes of the scene [m].
+        eye, target: (3,) camera position and target [m], z up.
         fov: Vertical opening of the camera [rad].
     """
     ahead = (target - eye) / np.linalg.norm(target - eye)
@@ -137,7 +137,7 @@ def project(points: Array, eye: Array, target: Array, fov: float) -> Array:
 
 
 def share_of(picture: Array, at: Array, colour: str, radius: int = 3) -> float:
-    """Return the share of the pixels around ``at`` (2,) whose hue is that of ``colour``, light or shaded."""
+    """Return the fraction of the pixels around ``at`` (2,) that have the hue of ``colour``, light or shaded."""
     red, green, blue = (value / 255.0 for value in bytes.fromhex(colour.removeprefix("#")))
     hue = colorsys.rgb_to_hsv(red, green, blue)[0]
     x, y = (int(value) for value in np.round(at))

@@ -1,7 +1,7 @@
-"""C3D files and their truth, written after the C3D User Guide (c3d.org); no code of the product takes part.
+"""C3D files and their truth, written after the C3D User Guide (c3d.org) without code of bipedsim.
 
 A file is a header of 512 bytes, a section of parameters and frames. Integers and floats are those of Intel, DEC (VAX)
-or SGI (MIPS). Every number of the header is an argument, so that tests can write what writers get wrong.
+or SGI (MIPS). Every number of the header is an argument, so that tests can write typical errors.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def c3d_bytes(
 
 @dataclass(frozen=True)
 class TruePlate:
-    """What acted on a plate, in a world whose z is up, in newtons and metres.
+    """Loads on a plate, in a world with z up, in newtons and metres.
 
     Attributes:
         kind: Type of C3D.
@@ -110,7 +110,7 @@ class TruePlate:
             as its z looks into the floor.
         origin: (3,) from the transducers to the centre of the surface, in plate axes; z is negative.
         half: (2,) half the distances of the transducers of type 3.
-        calibration: (6, 6) of type 4, what makes newtons and newton metres of its channels.
+        calibration: (6, 6) of type 4, converts its channels to newtons and newton metres.
         force: (n, 3) on the person.
         cop: (n, 2) in the world.
         twist: (n,) free moment on the person about the world's z.
@@ -148,7 +148,7 @@ class TruePlate:
         return np.hstack([force, moment])
 
     def mixing(self) -> Any:
-        """(6, c) what makes the wrench of the channels of types 2 to 4."""
+        """(6, c) matrix from the channels of types 2 to 4 to the wrench."""
         if self.kind == 2:
             return np.eye(6)
         if self.kind == 4:
@@ -186,15 +186,15 @@ class Case:
     """A random file and its truth.
 
     Attributes:
-        about: What was drawn, for reports.
-        plates: What acted on each plate.
+        about: Description of the random choices, for reports.
+        plates: Loads on each plate.
         rate: Of their samples.
-        errors: For each plate and channel, how far its number in the file may be from the truth, in SI units.
+        errors: For each plate and channel, maximum error of its number in the file, in SI units.
         events: Times from the first frame.
         points: (n, m, 3) in metres, in the world.
         analogs: (n, c) in the units of the file, for other readers.
         resolution: (c,) of ``analogs``.
-        refused: Values of which an error must have one; empty if the file must be read.
+        refused: Values of which an error must contain one; empty if the file must be read.
     """
 
     about: dict[str, Any]
@@ -229,7 +229,7 @@ RATES = (
 
 
 def _plate(rng: np.random.Generator, kind: int, number: int, n: int, metre: float) -> TruePlate:
-    """Somebody walks over a plate, on which nobody is at first and at last."""
+    """A person walks over a plate that is empty at the beginning and at the end."""
     size = rng.uniform(0.3, 0.9, 2)
     s = np.linspace(-0.15, 1.15, n)
     load = rng.uniform(300.0, 1500.0) * np.sqrt(np.clip(np.sin(np.pi * s), 0.0, None)) * ((s > 0.0) & (s < 1.0))
@@ -257,7 +257,9 @@ def _plate(rng: np.random.Generator, kind: int, number: int, n: int, metre: floa
 
 
 def _units(rng: np.random.Generator, kind: int, length: str) -> tuple[list[str], list[float]]:
-    """Units of the channels of a plate, and what they are in SI units; a moment without one has the file's length."""
+    """Units of the channels of a plate, and their factors to SI units; a moment without one has the length unit of the
+    file.
+    """
     force = str(rng.choice(list(NEWTONS)))
     arm = str(rng.choice(list(METRES)))
     moment, own = f"{force}{rng.choice(['', '.', '*', ' ', '-'])}{arm}", NEWTONS[force] * METRES[arm]
@@ -328,7 +330,7 @@ def random_case(seed: int, path: Path) -> Case:
     if not real:
         raw = np.rint(raw)
 
-    # Points, of which one is not seen for a while.
+    # Points. One of them is not visible for a while.
     m = int(rng.integers(0, 4))
     places = rng.uniform(-1.0, 1.0, (n, m, 3)).cumsum(axis=0) * 0.01 if m else np.zeros((n, 0, 3))
     turn = np.eye(3) if rng.random() < 0.75 else np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
@@ -433,10 +435,10 @@ def random_case(seed: int, path: Path) -> Case:
 
 
 def bounds(plate: TruePlate, error: Any) -> tuple[Any, Any, Any]:
-    """How far force (n, 3), CoP (n,) and free moment (n,) may be from the truth if channels are off by ``error``.
+    """Maximum errors of force (n, 3), CoP (n,) and free moment (n,) if channels are off by ``error``.
 
-    The CoP is x = -M_y / F_z and y = M_x / F_z at the surface; the bounds are those of the quotients. To them come what
-    32-bit floats keep of the corners, and what rounding does in the last places of 64-bit ones.
+    The CoP is x = -M_y / F_z and y = M_x / F_z at the surface; the bounds are those of the quotients. They include the
+    rounding of the corners to 32-bit floats and of 64-bit arithmetic.
     """
     wrench = plate.wrench()
     off = np.array([*error[:3], 0.0, 0.0, 0.0]) if plate.kind == 1 else np.abs(plate.mixing()) @ error

@@ -1,4 +1,4 @@
-"""What a robot at rest sends, worked out by hand and written without ROS, with room for every mistake."""
+"""Messages of a robot at rest, derived by hand and written without ROS, so that tests can change anything."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ class Stream:
 
 @dataclass
 class PlayedRobot:
-    """biped14 standing, its weight on the middle of both soles; tests spoil what they like.
+    """biped14 standing, its weight on the middle of both soles; tests change any message.
 
     Its knees drift by 12 mrad, slow enough to be at rest, so that velocities can be judged.
 
     Attributes:
         streams: By topic.
         others: Further topics of the graph.
-        command_joints: What the effort controller says of its joints.
+        command_joints: Joints that the effort controller reports.
     """
 
     streams: dict[str, Stream]
@@ -63,7 +63,7 @@ class PlayedRobot:
     command_joints: tuple[str, ...] | None = None
 
     def evidence(self) -> Evidence:
-        """Return what a watcher sees."""
+        """Return the observations of a watcher."""
         topics = {}
         for name, s in self.streams.items():
             # Copied, so that rows are contiguous; and unspoilt streams are serialised once for all tests.
@@ -116,7 +116,7 @@ def _imu(stamp: int, frame: str, row: dict[str, Any]) -> bytes:
 
 
 def good_robot(contract: Contract = CONTRACT) -> PlayedRobot:
-    """Return a robot without a fault, whose controller is at work."""
+    """Return a fault-free robot with an active controller."""
     robot = contract.robot
     stamps = T0 + np.arange(ROWS) * NS // 1000
     sent = stamps + 100_000
@@ -172,7 +172,7 @@ def _imu_pose(contract: Contract) -> pin.SE3:
 
 
 def ankle_wrenches(contract: Contract) -> list[Any]:
-    """Return what the ankles feel when each foot carries half the weight at the middle of its sole."""
+    """Return the ankle wrenches when each foot supports half the weight at the middle of its sole."""
     robot, data = contract.robot, _placements(contract)
     result = []
     for sole, joint, placement in zip(robot.soles, robot.ankle_joint_ids, robot.placement_joint_ankle, strict=True):

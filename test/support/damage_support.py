@@ -25,7 +25,7 @@ def zero(raw: bytearray, rng: np.random.Generator) -> None:
 
 
 def noise(raw: bytearray, rng: np.random.Generator) -> None:
-    """Put random bytes in the place of some."""
+    """Replace some bytes by random ones."""
     begin, size = int(rng.integers(len(raw))), int(rng.integers(1, 200))
     raw[begin : begin + size] = rng.bytes(len(raw[begin : begin + size]))
 

@@ -39,12 +39,12 @@ def small_urdf(
     """Return the URDF of two legs of five joints under a pelvis of 10 kg, the soles 0.75 m below its middle.
 
     Args:
-        foot: What is in the link of the foot beside its inertia.
+        foot: Content of the link of the foot, in addition to its inertia.
         sides: Names of the sides, that at positive y first.
-        limit: Of all joints but the knees.
+        limit: Of all joints except the knees.
         inertias: Link to other principal moments.
         more: Further elements.
-        kind: Type of all joints but the knees.
+        kind: Type of all joints except the knees.
         knee: Limit of the knees.
     """
     inertias = inertias or {}
@@ -71,9 +71,9 @@ def small_mjcf(floor: str = "", foot: str = "", behind: str = "", base: str = "<
     """Return the same robot in MJCF; hips of two joints in one body, so that the URDF needs a link between them.
 
     Args:
-        floor: What else is in the world.
+        floor: Further elements of the world.
         foot: Shapes of the foot; by default the box.
-        behind: What comes behind the world.
+        behind: Elements after the world.
         base: The joint of the pelvis.
     """
     foot = foot or f'<geom type="box" size="0.1 0.05 0.01" pos="{FOOT}" friction="0.7 0.01 0.001"/>'

@@ -31,7 +31,7 @@ MEASURED = (
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """What a robot measured over n ticks, and what was true.
+    """Measurements of a robot over n ticks, and the true values.
 
     Attributes:
         robot: The robot.
@@ -67,7 +67,9 @@ def record(
     torque: Callable[[Observation], Array],
     start: Observation | None = None,
 ) -> Log:
-    """Return what happens under ``torque`` from the reset of ``sim``, or from ``start``, the observation of now."""
+    """Return the log of a motion under ``torque`` from the reset of ``sim``, or from ``start``, the current
+    observation.
+    """
     observation = sim.reset() if start is None else start
     rows = []
     for i in range(round(duration / DT) + 1):
@@ -92,7 +94,7 @@ def perform(
     velocity: Callable[[float], tuple[float, float, float]] | None = None,
     **simulator: Any,
 ) -> Log:
-    """Return a motion of a controller of the table, which is told ``velocity`` of time if it can walk."""
+    """Return a motion of a registered controller; a walking one follows ``velocity`` of time."""
     sim = Simulator(robot, physics_dt=DT, **simulator)
     controller: Any = make_controller(name, robot, params, DT)
     observation = sim.reset()
@@ -108,7 +110,7 @@ def perform(
 
 
 def with_noise(log: Log, seed: int, **hardware: float) -> Log:
-    """Return the same motion through real sensors: those of the preset ``realistic`` but for ``hardware``."""
+    """Return the same motion with real sensors: the preset ``realistic`` with the changes in ``hardware``."""
     ideal = Observation.zeros(log.robot.nu, len(log.robot.soles))
     params = read_hardware({"preset": REALISTIC, **hardware}, log.robot)
     noise = Noise(params, ideal, DT, seed)
@@ -125,7 +127,7 @@ def with_noise(log: Log, seed: int, **hardware: float) -> Log:
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What an estimator made of n ticks of a log.
+    """Estimates over n ticks of a log.
 
     Attributes:
         q, v, contact, normal_force, wrench: (n, ...) the estimates.
@@ -147,7 +149,7 @@ class Seen:
 
 
 def look(log: Log, *, pose: bool = True, **params: float) -> Seen:
-    """Return what an estimator with ``params`` makes of a log; it is told the true first pose, or none."""
+    """Return the estimates with ``params`` for a log; the first pose is the true one, or unknown."""
     estimator = Estimator(log.robot, EstimatorParams(**params), DT)
     rows = []
     for i in range(len(log.t)):

@@ -83,7 +83,7 @@ class Stances:
                 yield placed
 
     def _kept(self, touching: tuple[tuple[int, ...], ...]) -> dict[str, tuple[int, ...]]:
-        """Return something that can be held of what touches."""
+        """Return a random subset of the contacts that can be held."""
         rng = self.rng
         keep = {}
         for sole, vertices in zip(self.robot.soles, touching, strict=True):

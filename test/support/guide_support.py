@@ -128,7 +128,7 @@ def commands(text: str) -> list[Typed]:
 
 
 class Reader:
-    """Do in a folder what a page tells its reader to do.
+    """Follow the instructions of a page in a folder.
 
     Args:
         page: Text of the page.
@@ -267,5 +267,5 @@ class Reader:
         return self._folder / f"output_{command.terminal}.txt"
 
     def _output(self, command: Typed) -> str:
-        """Return what a command has printed so far."""
+        """Return the output of a command so far."""
         return self._log(command).read_text(encoding="utf-8", errors="replace")

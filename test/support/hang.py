@@ -1,4 +1,4 @@
-"""A test that hangs prints its stack, and one whose kernels are being compiled does not."""
+"""A test that hangs prints its stack, unless kernels are being compiled."""
 
 from __future__ import annotations
 

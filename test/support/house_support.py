@@ -1,4 +1,4 @@
-"""What the modules of the three packages import, and what their folders name."""
+"""Imports between the modules of the three packages, and the names in their folders."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Import:
 
     Attributes:
         importer: The module.
-        written: The module or folder as the statement has it; a module in a folder whose stub does not offer it, too.
+        written: The module or folder of the statement; also a module in a folder whose stub does not export it.
         target: The module that the name comes from: a folder's names are followed through its stub.
     """
 
@@ -76,7 +76,7 @@ def package_imports(root: Path = ROOT) -> Iterator[Import]:
 
 
 def _followed(source: str, name: str, known: Mapping[str, Path]) -> tuple[str, str]:
-    """Return what is written and what is meant where ``name`` is imported from ``source``."""
+    """Return the written and the actual source of ``name``, imported from ``source``."""
     module, stub = f"{source}.{name}", known[source].with_name("__init__.pyi")
     offered = named(stub) if is_folder(source) and stub.is_file() else {}
     if offered.get(name):

@@ -1,4 +1,4 @@
-"""Random impact problems, and what their tests need to judge an outcome."""
+"""Random impact problems, and checks of their outcomes."""
 
 from __future__ import annotations
 

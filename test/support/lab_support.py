@@ -13,7 +13,7 @@ RATE = 1000.0
 
 
 def a_wrench(seed: int = 0) -> np.ndarray[Any, Any]:
-    """Reaction at the transducers in plate axes with z down, of somebody who walks on and off the plate."""
+    """Reaction at the transducers in plate axes with z down, of a person who walks on and off the plate."""
     rng = np.random.default_rng(seed)
     s = np.linspace(0.0, 1.0, N)
     load = 700.0 * np.clip(np.sin(np.pi * (1.4 * s - 0.2)), 0.0, None) ** 0.5
@@ -26,7 +26,7 @@ def a_wrench(seed: int = 0) -> np.ndarray[Any, Any]:
 
 
 def a_plate(kind: int, name: str = "1", seed: int = 0, on: Any = "person") -> PlateSignals:
-    """A plate of the type, 0.6 m x 0.4 m, turned and moved in the world, with somebody on it."""
+    """A plate of the type, 0.6 m x 0.4 m, turned and moved in the world, with a person on it."""
     angle = 0.3
     turn = np.array([[np.cos(angle), -np.sin(angle), 0.0], [np.sin(angle), np.cos(angle), 0.0], [0.0, 0.0, 1.0]])
     own = np.array([[0.3, -0.2, 0.0], [-0.3, -0.2, 0.0], [-0.3, 0.2, 0.0], [0.3, 0.2, 0.0]])

@@ -1,4 +1,4 @@
-"""What ``make test`` leaves to ``make test-all``."""
+"""Tests that only ``make test-all`` runs."""
 
 from __future__ import annotations
 

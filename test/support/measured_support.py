@@ -1,4 +1,4 @@
-"""What a robot at rest measures."""
+"""Measurements of a robot at rest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bipedsim.sim.io import Observation
 
 
 def measured(robot: Robot, q: np.ndarray, contact: float = 1.0) -> Observation:
-    """Return what the sensors see at rest at ``q``, with ``contact`` times the weight on the feet."""
+    """Return the measurements at rest at ``q``, with ``contact`` times the weight on the feet."""
     observation = Observation.zeros(robot.nu, len(robot.soles))
     observation.joint_position[:] = q[robot.idx_q]
     data = robot.model.createData()

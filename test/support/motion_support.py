@@ -18,7 +18,7 @@ from bipedsim.sim import Participant, Simulation, Simulator
 
 
 class Motion:
-    """A scenario under the posture controller; whoever runs it takes the steps.
+    """A scenario under the posture controller; the caller takes the steps.
 
     Attributes:
         sim: The simulator, at the start of the scenario.
@@ -58,7 +58,7 @@ class Motion:
 
     @property
     def fallen(self) -> bool:
-        """Whether the base is far below where it stands: what follows is no motion on feet."""
+        """Return whether the base is far below its standing height. After that, it is no motion on feet."""
         return bool(self.sim.q[2] < 0.6 * self.robot.q_nominal[2])
 
 
@@ -89,9 +89,9 @@ class Bookkeeper:
         return float(np.linalg.norm(ground + (0.0 if push is None else push) - inertial))
 
     def kinetic(self, q: Array, v: Array, v_next: Array, tau_joint: Array, share: float = 1.0) -> tuple[float, float]:
-        """Return the kinetic energy [J] after the step, and what it would be if no contact had acted.
+        """Return the kinetic energy [J] after the step, and without contact impulses.
 
-        ``share`` is that of the step in which the rest acts.
+        ``share`` is the fraction of the step in which the other forces act.
         """
         model, data, robot = self.robot.model, self._data, self.robot
         M = pin.crba(model, data, q)
@@ -104,13 +104,13 @@ class Bookkeeper:
 
 
 class Judge(Participant):
-    """Looks into every step of a simulator, and into every part of one in which a vertex lands.
+    """Checks every step of a simulator, and every sub-step of a landing.
 
     Args:
-        sim: The simulator; a judge that it has is replaced. book: Of its robot.
+        sim: The simulator; an earlier judge is replaced. book: Of its robot.
 
     Attributes:
-        tau: What the next step is to be made with.
+        tau: Torques of the next step.
         gains: What contact added to the kinetic energy in every part [J], over that without contact.
         balance: Largest error of the forces' sum [N].
     """

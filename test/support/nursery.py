@@ -1,7 +1,7 @@
-"""Nodes as forks of one process that has imported everything: a node of its own costs a test no second of imports.
+"""Nodes as forks of one process with all imports, so that a node costs a test no import time.
 
-What runs is the node's own ``main`` in a process of its own, with its own environment, arguments, DDS participant and
-exit code. Started as a program, this file is that process; it forks for every line that it reads.
+Each fork runs the node's own ``main`` with its own environment, arguments, DDS participant and exit code. Started as a
+program, this file is the parent process; it forks for every line that it reads.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NODES = ("sim_node", "controller_node", "commander_node", "recorder_node")
 
 
 class Nursery:
-    """The process that forks, and what it has said about how its children ended."""
+    """The process that forks, and the exit codes of its children."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -75,7 +75,7 @@ nursery = cache(Nursery)
 
 
 class Child:
-    """A forked node; what :class:`subprocess.Popen` has, as far as tests use it."""
+    """A forked node, with the interface of :class:`subprocess.Popen` that tests use."""
 
     def __init__(self, nursery: Nursery, pid: int) -> None:
         self._nursery = nursery
@@ -119,7 +119,7 @@ def _live(wish: dict[str, Any]) -> NoReturn:
     module = importlib.import_module(module_of(wish["module"]))
     sys.argv = [str(module.__file__), *wish["arguments"]]
     code: int = module.main()
-    # To take down what it had of its parent, piece by piece, it would copy it: 0.14 s of a core.
+    # A normal exit would copy the memory of the parent piece by piece: 0.14 s of a core.
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
@@ -144,7 +144,7 @@ def _serve() -> NoReturn:
                 if key.fd == 0:
                     line = sys.stdin.readline()
                     if not line:
-                        # Who tests was killed: nobody else ends its nodes.
+                        # The test process was killed, so this process ends its nodes.
                         for child in filter(None, (known.data for known in selector.get_map().values())):
                             os.kill(child, signal.SIGKILL)
                         sys.exit()

@@ -12,7 +12,7 @@ INSTALLED = Path(bipedsim.__file__).resolve().parents[1]
 BODIES = INSTALLED / "bipedsim_studies" / "bodies"
 ROBOTS = INSTALLED / "bipedsim" / "robots"
 LOCK_STEP = ("--clock", "lock_step", "--params-file", str(ROOT / "config" / "lock_step.yaml"))
-"""Arguments of a bring-up whose simulator waits for each answer however long it takes: machines may be busy."""
+"""Arguments of a launch whose simulator waits for each answer without limit: machines may be busy."""
 STANDING = tuple(
     sorted(
         path.parent.name

@@ -1,5 +1,7 @@
-"""A contact model of the tests' own: springs and dampers under the vertices, as simple as one can be and truly unstable
-if it is made too stiff. It stands for every model that somebody adds to the table."""
+"""A contact model of the tests: springs and dampers under the vertices.
+
+It is as simple as possible, and unstable if it is too stiff. It represents any model that a third party registers.
+"""
 
 from __future__ import annotations
 

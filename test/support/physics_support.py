@@ -1,4 +1,4 @@
-"""Small robots, and what several tests know of the physics."""
+"""Small robots, and physical constants and checks that several tests share."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ G = 9.81
 
 loaded = lru_cache(load_robot)
 
-# Models that find exact wrenches of rigid contact; test_conformance.py asks of all others what their theory allows.
+# Models that find exact wrenches of rigid contact. test_conformance.py tests all others within their theory.
 SELECTION_MODELS = [name for name, kind in CONTACT_MODELS.items() if issubclass(kind, SelectionModel)]
 
-# What every summary holds, of a headless run as of a recorded one.
+# Keys of every summary, of a run without and with recording.
 SUMMARY_KEYS = {
     "robot",
     "duration_s",
@@ -66,7 +66,7 @@ def box_robot(
     mu_s: float = 0.5,
     mu_d: float = 0.4,
 ) -> Robot:
-    """Return a rigid body whose frame lies in its sole, with the CoM ``height`` above it."""
+    """Return a rigid body with the frame in its sole, and the CoM ``height`` above it."""
     ixx, iyy, izz = inertia
     (folder / "box.urdf").write_text(BOX_URDF.format(mass=mass, height=height, ixx=ixx, iyy=iyy, izz=izz))
     rows = [[float(x) for x in row] for row in vertices]

@@ -1,4 +1,4 @@
-"""What a picture says, read from its SVG."""
+"""The content of a figure, read from its SVG."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SVG = "{http://www.w3.org/2000/svg}"
 
 
 class Drawn:
-    """A picture that ``draw`` wrote to the path that it was given.
+    """A figure that ``draw`` wrote to a path.
 
     Attributes:
         texts: Every text, in the order in which they were drawn.

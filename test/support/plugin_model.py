@@ -1,4 +1,4 @@
-"""A contact model as another distribution would bring it, compiled: viscous mud under the vertices, alone in a file."""
+"""A contact model of a third-party distribution, compiled: viscous mud under the vertices, in a file of its own."""
 
 from __future__ import annotations
 

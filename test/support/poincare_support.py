@@ -8,7 +8,7 @@ from bipedsim_studies.stability.maps import NoReturnError, Return
 
 
 class Bistable:
-    """x -> x + 0.5 x (x - 1) (x + 1), y -> 0.2 y: (0, 0) is reached from |x| < 1, and beyond that is a fall."""
+    """x -> x + 0.5 x (x - 1) (x + 1), y -> 0.2 y: (0, 0) is reached from |x| < 1, and larger x are falls."""
 
     names = ("x", "y")
 

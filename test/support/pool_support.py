@@ -18,7 +18,7 @@ _forever = re.compile("(a*)*c")
 
 
 def refuse(name: str) -> NoReturn:
-    """Raise the error of a robot that nobody knows."""
+    """Raise the error of an unknown robot."""
     raise UnknownNameError("robot", name, ["biped14", "talos"], "here")
 
 
@@ -53,6 +53,6 @@ class Raises:
 
 
 def raises(_work: int) -> None:
-    """Let a controller raise what it does."""
+    """Run a controller that raises an exception."""
     robot = load_robot("biped14")
     Guard(Raises(), robot).update(Observation.zeros(robot.nu, len(robot.soles)))

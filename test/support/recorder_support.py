@@ -1,4 +1,4 @@
-"""recorder_node in a process of its own, and what is published for it."""
+"""recorder_node in a separate process, and its publishers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TOPICS: dict[str, Any] = {
     "/left_foot/cop": PointStamped,
     "/ground_truth/odom": Odometry,
 }
-# Longer than any test publishes: what a reader misses on a busy machine is sent again.
+# Longer than any test publishes, so that messages that a busy reader misses are sent again.
 DEPTH = 5000
 PATIENCE = 240.0
 
@@ -40,8 +40,7 @@ class RecorderProcess:
         output: Folder of its bag.
         parameters: More parameters, ``name:=value``.
         ready: Whether to wait for its first line.
-        program: Whether it is to be a program that is started, whose environment holds for its imports, too, and which
-            is no fork that has done them.
+        program: Whether to start a program, whose environment also applies to its imports, instead of a fork.
     """
 
     def __init__(

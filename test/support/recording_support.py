@@ -80,7 +80,7 @@ def contact(values: list[float]) -> bytes:
 
 
 def labelled(labels: Sequence[str], values: Sequence[float]) -> bytes:
-    """Serialise a Float64MultiArray whose layout names its numbers."""
+    """Serialise a Float64MultiArray with its names in the layout."""
     cls = STORE.types
     label = ",".join(labels)
     dimension = cls["std_msgs/msg/MultiArrayDimension"](label=label, size=len(values), stride=len(values))

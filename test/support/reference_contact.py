@@ -1,6 +1,6 @@
-"""The sets of Table I of moraud2008 solved again, in plain NumPy: the judge of the models that select among them.
+"""The sets of Table I of moraud2008 solved again, in plain NumPy: the reference of the models that select among them.
 
-Written from the equations (docs/contact_models.md), not from the kernels: a candidate is one set per foot, and any
+The code follows the equations (docs/contact_models.md), not the kernels. A candidate is one set per foot, and any
 number of candidates is solved at once.
 """
 
@@ -81,9 +81,9 @@ def slips(shares: Array, arms: Array, V: Array) -> tuple[Array, Array]:
 
 
 def reach(shares: Array, arms: Array, x: Array) -> Array:
-    """Return how far out the frictions x (C, 3) over mu f_z are, 1 on the limit surface of the vertices.
+    """Return the size of the frictions x (C, 3) over mu f_z, 1 on the limit surface of the vertices.
 
-    The largest x.V / D(V), D(V) = sum w_i |u_i| what V dissipates, by reweighted least squares.
+    The largest x.V / D(V), with the dissipation D(V) = sum w_i |u_i| of the vertices, by reweighted least squares.
     """
     found: Array = np.sqrt((x * x).sum(axis=1))
     some = np.flatnonzero(found > 0.0)
@@ -100,12 +100,12 @@ def reach(shares: Array, arms: Array, x: Array) -> Array:
 
 @dataclass
 class Step:
-    """One step to be solved, with what the contact remembers.
+    """One step to be solved, with the state of the contact.
 
     Attributes:
         projection: The dynamics as the feet see them.
         soles: The feet, K of them.
-        h, gamma: Step [s], share of a position error that one step removes.
+        h, gamma: Step [s], fraction of a position error that one step removes.
         was_sliding: (K,) friction state of the last step.
         errors: Per foot (N, 2), drift of the vertices from their anchors, ground axes [m].
     """
@@ -173,8 +173,8 @@ def cross3(a: Array, b: Array) -> Array:
 def _rows(step: Step, k: int, clamped: tuple[int, ...]) -> tuple[Array, Array, Array]:
     """Return rows (m, 6), their wanted velocities (m,) and the virtual joint (3,) of a sticking foot.
 
-    Order: Tx, Ty, Tz, then what of the rotation is held. The wanted motion is the rigid one nearest to what the
-    vertices want each.
+    Order: Tx, Ty, Tz, then the constrained rotations. The wanted motion is the rigid one nearest to the wanted motions
+    of the vertices.
     """
     if not clamped:
         return np.zeros((0, 6)), np.zeros(0), np.zeros(3)
@@ -204,8 +204,8 @@ def _rows(step: Step, k: int, clamped: tuple[int, ...]) -> tuple[Array, Array, A
 def solve_candidates(step: Step, modes: Integers, iterations: int = 400, tolerance: float = 1e-13) -> Candidates:
     """Solve given candidates: ``modes`` (C, K), the direction of the slip to ``tolerance``.
 
-    Sticking is tried first; feet outside their cone slide, all at once, and the rest is tried again. A sliding foot
-    that friction would hold sticks once more, and slides for good if that is outside its cone.
+    Sticking is tried first. Feet outside their cone slide, all at once, and the solve is repeated. A sliding foot that
+    friction can hold sticks once more. If that is outside its cone, it slides permanently.
     """
     count, feet = modes.shape
     tables = [[_rows(step, k, c) for c in table_one(len(sole.vertices))] for k, sole in enumerate(step.soles)]
@@ -222,7 +222,7 @@ def solve_candidates(step: Step, modes: Integers, iterations: int = 400, toleran
             load, radius = solved.friction_load(k)
             shares, arms, _ = solved.spread(k, np.arange(count))
             used = reach(shares, arms, load)
-            # What is loaded at one corner carries no torsion; at a vertex itself all that there is of it is rounding.
+            # A contact at one corner has no torsion. At a vertex the torsion is only rounding.
             twisted = (radius == 0.0) & (modes[:, k] > len(sole.vertices)) & (np.abs(solved.torsion(k)) > 1e-12)
             free = twisted | (used > mu * np.maximum(solved.impulse[:, k, 2], 0.0))
             fresh[:, k] = free & ~sliding[:, k] & (modes[:, k] > 0)
@@ -275,7 +275,8 @@ class _Solver:
             np.array([sole.vertices[[c[0], c[-1]]] if c else np.zeros((2, 2)) for c in self._clamped[k]])
             for k, sole in enumerate(step.soles)
         ]
-        # Padded to six rows a foot; rows 0 and 1 are the tangential ones and the last is the spin.
+        # The matrices have six rows per foot with padding. Rows 0 and 1 are the tangential ones and the last is the
+        # spin.
         self._stick = [np.zeros((len(table), 6, 6)) for table in tables]
         self._slide = [np.zeros((len(table), 6, 6)) for table in tables]
         self._wanted = [np.zeros((len(table), 6)) for table in tables]
@@ -331,8 +332,8 @@ class _Solver:
             T[:, s, s] = rows
             b[:, s] = self._wanted[k][mode]
             spread = rows.transpose(0, 2, 1).copy()
-            # Sliding: f_z brings (-mu s_x, -mu s_y, 1) at the virtual joint and the torsion -mu c s_3; a torque along
-            # the ground moves the CoP, and the friction force with it.
+            # Sliding: f_z acts with (-mu s_x, -mu s_y, 1) at the virtual joint and the torsion -mu c s_3. A torque
+            # along the ground moves the CoP, and the friction force with it.
             mu = sole.friction_dynamic
             push = np.column_stack([-mu * slip[which, k, :2], np.ones(len(which))])
             normal = np.column_stack([push, cross3(self._joint[k][mode], push)])
@@ -366,7 +367,7 @@ class _Solver:
         # (x a + y b) x f = tau in its first two rows, a and b the axes of the sole.
         lever = np.stack([cross3(R[:, 0], f)[:, :2], cross3(R[:, 1], f)[:, :2]], axis=2)
         cop[pressed] = np.linalg.solve(lever[pressed], tau[pressed, :2, None])[..., 0]
-        # A vertex or an edge carries nothing beside it: the point of it that comes nearest to no torque.
+        # A vertex or an edge supports no load outside it: its point nearest to zero torque.
         modes = self.modes[which, k]
         thin = np.flatnonzero(pressed & (modes > 0) & (modes <= 2 * len(self.step.soles[k].vertices)))
         ends = self._ends[k][modes[thin]]
@@ -391,13 +392,13 @@ class _Solver:
         arms = sole[None] - (shares @ sole)[:, None]
         arms = arms @ self.step.projection.rotation[k, :2, :2].T
         radius = (shares * np.linalg.norm(arms, axis=2)).sum(axis=1)
-        # Of a vertex, what rounding leaves is none.
+        # For a vertex, the radius is zero except for rounding.
         radius[radius < 1e-14] = 0.0
         scaled = np.divide(arms, radius[:, None, None], out=np.zeros_like(arms), where=radius[:, None, None] > 0.0)
         return shares, scaled, radius
 
     def friction_load(self, k: int) -> tuple[Array, Array]:
-        """Return what friction carries, (C, 3) impulses (f_x, f_y, torsion / c), and c (C,)."""
+        """Return the friction, (C, 3) impulses (f_x, f_y, torsion / c), and c (C,)."""
         every = np.arange(len(self.modes))
         radius = self.spread(k, every)[2]
         spin = np.divide(self.torsion(k), radius, out=np.zeros_like(radius), where=radius > 0.0)
@@ -410,10 +411,10 @@ class _Solver:
         return torque
 
     def _turn(self, k: int, which: Indices, slip: Array, turn: Array) -> None:
-        """Fill ``turn`` with the way to the friction nearest to s + d u, d the inverse of the mobility over mu f_z.
+        """Fill ``turn`` with the change to the friction nearest to s + d u, d the inverse of the mobility over mu f_z.
 
         That is s + d u - d V with the V that balances it, d V + grad D(V) = s + d u, by reweighted least squares: a few
-        turns of these for each of the slip.
+        of these iterations for each iteration of the slip.
         """
         projection = self.step.projection
         if len(which) == 0:
@@ -428,7 +429,7 @@ class _Solver:
         about = np.where(radius > 0.0, radius**2 * G[5, 5], level)
         carried = np.maximum(self.step.soles[k].friction_dynamic * self.impulse[which, k, 2], 1e-12)
         d = 1.0 / (np.column_stack([np.full(len(which), level)] * 2 + [about]) * carried[:, None])
-        # What was solved with is a torsion: c is another one now.
+        # The solved quantity is a torsion, but c has changed.
         factor = np.divide(self.radius[which, k], radius, out=np.zeros_like(radius), where=radius > 0.0)
         slip[which, k, 2] *= factor
         x = slip[which, k] + d * u

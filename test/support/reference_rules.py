@@ -1,4 +1,4 @@
-"""The rules of a valid contact state judged again, and the brute force over all combinations of sets."""
+"""The rules of a valid contact state, evaluated again, and brute force over all combinations of sets."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from bipedsim.numerics import Array, Flags
 
 
 def distance_outside(polygon: Array, cop: Array) -> Array:
-    """Return how far each CoP (C, 2) lies outside the clamped vertices, 0 inside [m].
+    """Return the distance of each CoP (C, 2) outside the clamped vertices, 0 inside [m].
 
-    On an edge that is how far it lies beyond the ends: across, a load whose torque about the level line through the
-    edge is zero meets a tilted sole slightly beside it.
+    On an edge it is the distance beyond its ends. Across the edge, a load with zero torque about the horizontal line
+    through it meets a tilted sole slightly next to it.
     """
     if len(polygon) < 2:
         return np.zeros(len(cop))
@@ -53,7 +53,7 @@ class Verdict:
 
 
 def judge(step: Step, candidates: Candidates, threshold: float) -> Verdict:
-    """Return what the rules say of the candidates, all vertices of all feet."""
+    """Evaluate the rules for the candidates, with all vertices of all feet."""
     count = len(candidates.modes)
     verdict = Verdict(*(np.zeros(count) for _ in range(4)))
     for k, sole in enumerate(step.soles):
@@ -76,9 +76,9 @@ def judge(step: Step, candidates: Candidates, threshold: float) -> Verdict:
 
 
 def brute_force(step: Step, threshold: float = 1e-3) -> tuple[Candidates, Verdict]:
-    """Solve and judge every combination of sets of all feet; return those that are not far from right.
+    """Solve and evaluate every combination of sets of all feet; return those that are almost valid.
 
-    All are solved roughly; what then violates no rule by more than 1 mm, or would not come to rest, is solved to the
+    All are solved roughly. Those that violate no rule by more than 1 mm, or would not come to rest, are solved to the
     last digit.
     """
     sizes = [range(len(table_one(len(sole.vertices)))) for sole in step.soles]

@@ -1,8 +1,8 @@
 """Contact of one step without any sets: every vertex is a point with unilateral normal force and an exact Coulomb cone.
 
 The complementarity problem of Moreau and De Saxcé, solved by ADMM for many steps at once (Carpentier, Le Lidec,
-Montaut: "From compliant to rigid contact simulation: a unified and efficient approach", RSS 2024). It shares nothing
-with the models but the Delassus matrix and the velocities that position errors ask for.
+Montaut: "From compliant to rigid contact simulation: a unified and efficient approach", RSS 2024). It shares only two
+inputs with the models: the Delassus matrix and the velocities that position errors require.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class VertexSolution:
 
     Attributes:
         wrench: (S, K, 6) impulses at the sole origins, ground axes.
-        force: (S, n, 3) impulses at the vertices; where the load is statically indeterminate, one of many.
-        residual: (S,) how far complementarity, cone and maximum dissipation are missed [m/s].
+        force: (S, n, 3) impulses at the vertices; one of many if the load is statically indeterminate.
+        residual: (S,) error of complementarity, cone and maximum dissipation [m/s].
     """
 
     wrench: Array
@@ -77,7 +77,7 @@ class _VertexProblem:
         return missed.reshape(len(which), -1)
 
     def admm(self, iterations: int, tolerance: float) -> Array:
-        """Return forces (S, 3n) whose natural map is below ``tolerance`` [m/s], or as near as they came."""
+        """Return forces (S, 3n) with a natural map below ``tolerance`` [m/s], or as close as possible."""
         values, vectors = np.linalg.eigh(self.D)
         values = np.maximum(values, 0.0)
         which = np.arange(len(self.D))

@@ -10,12 +10,12 @@ from bipedsim_studies.reproduce.papers import get_paper
 
 @lru_cache
 def outcome(paper: str, case: str) -> CaseOutcome:
-    """Return what a case found."""
+    """Return the result of a case."""
     return get_paper(paper).cases[case].run(False)
 
 
 def measured(paper: str, case: str, start: str) -> float:
-    """Return the one figure of a case whose quantity begins with ``start``."""
+    """Return the one metric of a case whose quantity begins with ``start``."""
     found = [check.measured for check in outcome(paper, case).checks if check.quantity.startswith(start)]
     assert len(found) == 1, start
     return found[0]

@@ -1,6 +1,6 @@
 """The rocking block after Housner, "The behavior of inverted pendulum structures during earthquakes" (Bulletin of the
-Seismological Society of America 53, 1963): between impacts a pendulum about an edge, integrated to 1e-12; at each,
-angular momentum about the edge that lands.
+Seismological Society of America 53, 1963). Between impacts it is a pendulum about an edge, integrated to 1e-12. An
+impact conserves the angular momentum about the edge that lands.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from physics_support import G
 from scipy.integrate import solve_ivp
 
 WIDTH, HEIGHT = 0.1, 0.4
-"""Half of what the block measures [m]; it is a blade, thin along its edges."""
+"""Half of the dimensions of the block [m]; it is thin along its edges."""
 REACH = np.hypot(WIDTH, HEIGHT)
 CRITICAL = np.arctan2(WIDTH, HEIGHT)
 

@@ -1,9 +1,9 @@
-"""ROS domains in which nobody else is, and the environment that keeps a test's nodes in theirs.
+"""Exclusive ROS domains, and the environment in which a test's nodes use theirs.
 
-Three things keep worlds apart. A domain is claimed by a name in the kernel, so that parallel tests, suites and users
-have different ones; one on whose ports anybody listens is left out, so that a test does not walk into a graph that is
-up; and the ports of tests are not those of the standard, so that a graph that comes up later cannot walk into a test.
-The last holds for Fast DDS, the first two for every DDS.
+Three mechanisms isolate tests. A name in the kernel locks a domain, so that parallel tests, suites and users have
+different ones. A domain whose ports are in use is left out, so that a test does not join a running graph. The ports of
+tests are not the standard ones, so that a graph that starts later cannot join a test. The last mechanism works with
+Fast DDS, the first two with every DDS.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Domain(ClaimedDomain):
         super().__init__(first, (STANDARD_BASE, TEST_BASE))
 
     def environment(self) -> dict[str, str]:
-        """Return the environment of nodes and programs in this domain, which can import what tests define."""
+        """Return the environment of nodes and programs in this domain, with the modules of the tests on the path."""
         paths = [str(ROOT), str(ROOT / "test" / "support"), *filter(None, [os.environ.get("PYTHONPATH")])]
         return {
             **os.environ,

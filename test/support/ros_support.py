@@ -25,11 +25,11 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
-# Only how long a broken test takes to fail; a sound one never waits that long.
+# Time until a broken test fails; a working one never waits that long.
 PATIENCE_S = 240.0
 # An answer that has not come by then is lost.
 LOST_S = 15.0
-# Deeper than any test is long: what a busy test process reads late is not lost.
+# Longer than any test, so that a busy test process loses no message.
 ALL = QoSProfile(depth=20_000, reliability=ReliabilityPolicy.RELIABLE)
 
 
@@ -88,7 +88,7 @@ class RosWorld:
         self._executor.add_node(self.node)
 
     def start(self, module: str | Path, **parameters: Any) -> NodeUnderTest:
-        """Start a node; ``__`` in a parameter's name stands for a dot."""
+        """Start a node; ``__`` in a parameter's name represents a dot."""
         named = {name.replace("__", "."): value for name, value in parameters.items()}
         if named.get("clock") == "lock_step":
             # On a busy machine an answer may take longer than users want to wait for one that never comes.
@@ -104,7 +104,7 @@ class RosWorld:
         return messages
 
     def until(self, condition: Callable[[], Any], what: str) -> None:
-        """Spin until ``condition`` holds; fail with ``what`` and the output of all nodes if it never does."""
+        """Spin until ``condition`` holds; otherwise fail with ``what`` and the output of all nodes."""
         self.spin(condition, PATIENCE_S)
         if not condition():
             printed = "\n".join(node.output for node in self._nodes)
@@ -122,7 +122,7 @@ class RosWorld:
         self.until(lambda: count() > 0, f"a peer on {endpoint.topic_name}")
 
     def ended(self, node: NodeUnderTest) -> int:
-        """Spin until a node has ended, take what it sent last, and return its exit code."""
+        """Spin until a node has ended, receive its last messages, and return its exit code."""
         self.until(lambda: node.process.poll() is not None, "the end of the node")
         for _ in range(20):
             self._executor.spin_once(timeout_sec=0.01)
@@ -135,7 +135,7 @@ class RosWorld:
         future = client.call_async(service_type.Request(**fields))
         self.spin(future.done, LOST_S)
         if not future.done():
-            # What a server answers before it has found the client's reader is lost, now and then: Fast DDS.
+            # A server may answer before it has discovered the client's reader. Fast DDS then loses the answer.
             future = client.call_async(service_type.Request(**fields))
         self.until(future.done, f"an answer of {name}")
         self.node.destroy_client(client)

@@ -35,7 +35,7 @@ class Scene:
     """A run at its start.
 
     Attributes:
-        described: All that was drawn, for whoever has to repeat it.
+        described: All random choices, to repeat the run.
         run: The run.
     """
 
@@ -78,7 +78,7 @@ def random_scene(number: int) -> Scene:
     thrown = robot.free_flyer and not hangs and rng.random() < 0.6
     start = _thrown(rng, robot) if thrown else None
     for attempt in range(TRIES):
-        # What is in the way of the robot, or of one another, begins further out.
+        # Objects that overlap with the robot, or with one another, begin further out.
         placed = tuple(
             replace(one, position=tuple(np.array(one.position) * [1.0 + attempt, 1.0 + attempt, 1.0]))
             for one in objects[: len(objects) * (TRIES - 1 - attempt) // (TRIES - 1)]

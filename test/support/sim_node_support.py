@@ -1,4 +1,4 @@
-"""What the tests of sim_node share: commands sent to it, and what its messages and its statistics say."""
+"""Shared code of the tests of sim_node: commands to it, and the content of its messages and statistics."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Commander:
     def send(self, tau: list[float], taken: Callable[[], Any]) -> None:
         """Send a command until ``taken`` holds.
 
-        The subscription is best effort: it knows of the publisher 0.1 s later than the other way round, more on a
-        busy machine, and loses what came before.
+        The subscription is best effort. It discovers the publisher 0.1 s later than the publisher discovers it, or more
+        on a busy machine, and loses earlier messages.
         """
         if not self.publisher.get_subscription_count():
             self.world.connected(self.publisher)

@@ -48,9 +48,9 @@ def endpoints(pid: int) -> set[Endpoint]:
 
 
 def is_read(port: int, patience: float = 0.5) -> bool:
-    """Return whether a process takes a datagram that arrives at a UDP port of this machine.
+    """Return whether a process receives datagrams at a UDP port of this machine.
 
-    A socket that only sends leaves it in its queue.
+    A socket that only sends leaves them in its queue.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         sender.sendto(b"?", ("127.0.0.1", port))

@@ -15,7 +15,7 @@ from bipedsim.sim.simulator import Simulator, Snapshot
 
 
 def noise(snapshot: Snapshot) -> dict[str, object]:
-    """Return what was measured with errors, and where the random numbers go on."""
+    """Return the measurements with errors, and the state of the random numbers."""
     state = snapshot.participants["sensors"]["noise"]
     if state is None:
         return {}

@@ -1,7 +1,7 @@
-"""What the theory of each contact model promises: the tolerances of everything in test/physics.
+"""Theoretical accuracy of each contact model: the tolerances of everything in test/physics.
 
-A new entry of ``CONTACT_MODELS`` is held to the strictest theory, rigid bodies, until ``THEORY`` says what it cannot
-do, and why.
+A new entry of ``CONTACT_MODELS`` has the strictest tolerances, those of rigid bodies, until ``THEORY`` states its
+limitations and their reason.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ MODELS = list(CONTACT_MODELS)
 
 @dataclass(frozen=True)
 class Theory:
-    """What a model promises.
+    """Accuracy of a model.
 
     Attributes:
-        rigid: Feet do not give way: a step ends at the velocity that its contacts ask for, and no contact holds energy.
-        depth: Depth [m] at which a vertex rests that carries a load [N].
-        landing: How deep [m] a vertex gets at most when a mass [kg] arrives on it at a speed [m/s].
+        rigid: Feet are not compliant: a step ends at the required contact velocity, and contacts store no energy.
+        depth: Static depth [m] of a vertex under a load [N].
+        landing: Maximum depth [m] of a vertex after the impact of a mass [kg] at a speed [m/s].
         rest: Time [s] until a body is at rest to ``force``, a relative error of its force, and 2 % of ``depth``.
-        grip: Share of mu up to which a box on a slope sticks.
-        tip: Share of the push m g l / h up to which a box of 2 kg, h = 0.1 m and l = 0.05 m, stands.
-        give: How far [m] a sticking vertex moves under a force along the ground [N].
-        creep: How far [m] a body that sticks moves in a second.
-        drift: How far [m] a foot of a biped wanders in squats of 3 s.
-        same: How far [m, rad] rounding takes what slides, spins and comes to rest.
-        params: What the model needs for bodies of a few kg, as (name, value).
+        grip: Fraction of mu up to which a box on a slope sticks.
+        tip: Fraction of the push m g l / h up to which a box of 2 kg, h = 0.1 m and l = 0.05 m, stands.
+        give: Displacement [m] of a sticking vertex under a tangential force [N].
+        creep: Displacement [m] of a sticking body in a second.
+        drift: Displacement [m] of a foot of a biped in squats of 3 s.
+        same: Effect [m, rad] of rounding on a body that slides, spins and comes to rest.
+        params: Parameters for bodies of a few kg, as (name, value).
     """
 
     rigid: bool = True
@@ -65,15 +65,16 @@ def _sprung_landing(mass: float, speed: float) -> float:
 
 
 THEORY = {
-    # Vertices of a rigid sole share its load in more than one way. A term of 1e-7 of their mobility holds them to that
-    # of the last step, so that a height off by 1e-17 m moves 1e-4 of the load for a step, and friction with it.
+    # Vertices of a rigid sole share its load in more than one way. A term of 1e-7 of their mobility prefers the
+    # distribution of the last step. Thus a height error of 1e-17 m moves 1e-4 of the load for a step, and friction with
+    # it.
     "lcp": Theory(same=1e-5),
     "ncp": Theory(same=1e-5),
-    # A vertex in contact moves by x'' = -k_v x' - k_p (x - epsilon), whatever it carries: at rest at epsilon, reached
-    # at the rate k_p / k_v (2 per s: 4 s leave 3e-4 of the way), and v / k_v deeper after a landing. Along the ground
-    # k_v alone acts, so that a foot which was moved stays there: it creeps by what rounding and saturation leave.
-    # A rear edge may be asked to rise at k_p epsilon, which takes (I + m h^2) k_p epsilon / (2 l) = 0.01 N.m of the
-    # 0.98 N.m that hold a box of 2 kg.
+    # A vertex in contact moves by x'' = -k_v x' - k_p (x - epsilon) under any load. It rests at epsilon, reached at the
+    # rate k_p / k_v (2 per s: 4 s leave 3e-4 of the way). It is v / k_v deeper after a landing. Along the ground k_v
+    # alone acts, so that a displaced foot does not return: it creeps by rounding and saturation. A rear edge may be
+    # required to rise at k_p epsilon, which takes (I + m h^2) k_p epsilon / (2 l) = 0.01 N.m of the 0.98 N.m that hold
+    # a box of 2 kg.
     "feedback_linearised": Theory(
         rigid=False,
         depth=lambda load: EPSILON,
@@ -86,10 +87,10 @@ THEORY = {
         creep=1e-6,
         drift=1e-6,
     ),
-    # Springs at the vertices. Damping is in proportion to the load, little for a light body: alpha 20 gives four
+    # Springs at the vertices. Damping is in proportion to the load, small for a light body: alpha 20 gives four
     # vertices under a box of 2 kg a damping ratio of 3/4 alpha g sqrt(m / k) = 0.33. Bristles stick without creep; a
-    # pull bends them by f / k. The front edge of a box that is about to tip is d = m g / 2 k deep, and its centre
-    # h d / (2 l) nearer to it: 0.2 % of l, and twice that while it rings.
+    # pull bends them by f / k. The front edge of a box that is about to tip is d = m g / 2 k deep. Its centre is h d /
+    # (2 l) nearer to it: 0.2 % of l, and twice that while it rings.
     "nonlinear_damping": Theory(
         rigid=False,
         depth=lambda load: load / STIFFNESS,
@@ -106,7 +107,7 @@ THEORY = {
 
 
 def theory(model: str) -> Theory:
-    """Return what a model promises."""
+    """Return the accuracy of a model."""
     return THEORY.get(model, Theory())
 
 

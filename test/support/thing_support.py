@@ -35,6 +35,6 @@ def thing(folder: Path, shape: str, x: float = 0.0, foot: tuple[float, float, fl
 
 
 def placed(height: float, rotation: np.ndarray | None = None) -> np.ndarray:
-    """Return q (7,) of a thing whose centre of mass is so high [m]."""
+    """Return q (7,) of an object with its centre of mass at this height [m]."""
     turned = pin.Quaternion(np.eye(3) if rotation is None else rotation)
     return np.array([0.0, 0.0, height, *turned.coeffs()])

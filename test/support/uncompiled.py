@@ -1,4 +1,4 @@
-"""A contact model whose solve is called from Python, as one from elsewhere that is not compiled."""
+"""A contact model whose solve is called from Python, as that of a third party without compilation."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Program:
         self.command.values["motor_cmd"]["mode"] = 1
 
     def state(self) -> Any:
-        """Return the newest state whose checksum is right, as values by name; waits for the first."""
+        """Return the newest state with a valid checksum, as values by name; wait for the first."""
         end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             samples = self._reader.take(1)

@@ -1,4 +1,4 @@
-"""Controllers as a user would write them, for tests of controller_node and of the bring-up."""
+"""Example controllers of a user, for tests of controller_node and of the launch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class EchoParams:
 
 
 class Echo:
-    """Returns what it saw, as torques: joint positions, number of resets, vertical forces of IMU and left ankle."""
+    """Returns its observations as torques: joint positions, number of resets, vertical forces of IMU and left ankle."""
 
     Params = EchoParams
 
@@ -48,7 +48,7 @@ class Echo:
 
 
 class Restless(Echo):
-    """Echo in a node that says twice a second what it still waits for."""
+    """Echo in a node that reports twice a second the inputs that it still waits for."""
 
     def __init__(self, robot: Robot, params: EchoParams, dt: float) -> None:
         from bipedsim_ros.nodes import controller_node
@@ -58,7 +58,7 @@ class Restless(Echo):
 
 
 class Feedback(Echo):
-    """Torques that depend on every measurement: what is not bit-identical anywhere shows everywhere."""
+    """Torques that depend on every measurement, so that a difference in any bit becomes visible."""
 
     def update(self, observation: Observation) -> Command:
         """Mix all measurements."""
@@ -147,7 +147,7 @@ class Crash(Echo):
 
 
 class WrongShape(Feedback):
-    """Returns three torques, whatever the robot."""
+    """Returns three torques for any robot."""
 
     def update(self, observation: Observation) -> Command:
         """Return too few."""
@@ -163,7 +163,7 @@ class NoCommand(Feedback):
 
 
 class Steered(Rest):
-    """Has every optional member, and shows through them what it was told."""
+    """Has every optional member, and reports its inputs through them."""
 
     def __init__(self, robot: Robot, params: EchoParams, dt: float) -> None:
         super().__init__(robot, params, dt)
@@ -188,7 +188,7 @@ class Steered(Rest):
         self.readouts.update(steps=float(len(steps)), yaw=float(steps[-1, 2]))
 
     def update(self, observation: Observation) -> Command:
-        """Walk along x in its imagination; push back on what moves."""
+        """Simulate a walk along x; push back on moving joints."""
         self.estimate.q[0] = observation.t
         self.estimate.v[0] = self.readouts["vx"]
         self.fallen = self.readouts["wz"] > 9.0

@@ -1,4 +1,4 @@
-"""Walks under the controller ``zmp``, tick by tick, with the truth beside what the controller believes."""
+"""Walks under the controller ``zmp``, tick by tick, with the true state and the controller's estimate."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ KNEES = {
 
 @dataclass
 class Rows:
-    """One row a tick.
+    """One row per tick.
 
     Attributes:
         t: Time [s]. base: (n, 3) position of the base. speed: Largest joint velocity [rad/s].
         foot: (n, 2, 3) soles' origins. force: (n, 2) normal force of the ground [N].
         cop: (n, 2) true centre of pressure. zmp_now: (n, 2) measured. zmp_goal: (n, 2) commanded. All [m].
         dcm_error, zmp_margin: Readouts [m].
-        effort: Largest torque over its limit. knee: Least angle of the knees [rad].
-        estimate_error: Of the position of the base [m]. steps: Begun. flying: Foot that the controller has in the air.
+        effort: Largest torque over its limit. knee: Minimum angle of the knees [rad].
+        estimate_error: Of the position of the base [m]. steps: Begun. flying: Swing foot of the controller.
         tau: (n, nu) torques [N.m].
     """
 
@@ -65,7 +65,7 @@ class Walker:
 
     Args:
         name: Of the robot.
-        spoil: Changes what the controller sees, in place.
+        spoil: Changes the observation of the controller, in place.
         **params: Of the controller.
 
     Attributes:
@@ -139,13 +139,13 @@ class Walker:
 
     @property
     def rows(self) -> Rows:
-        """What has happened since the last reset."""
+        """All rows since the last reset."""
         columns = zip(*self._rows, strict=True)
         return Rows(**{f.name: np.array(column) for f, column in zip(fields(Rows), columns, strict=True)})
 
 
 def loads(rows: Rows, foot: int, least: float) -> list[tuple[int, int]]:
-    """Return first and last row of every stretch in which a foot bears ``least`` [N] without a gap above 20 ms."""
+    """Return first and last row of every segment in which a foot has a load of ``least`` [N] and no gap above 20 ms."""
     down = np.flatnonzero(rows.force[:, foot] > least)
     breaks = np.flatnonzero(np.diff(down) > 20)
     starts, ends = np.append(0, breaks + 1), np.append(breaks, len(down) - 1)
