@@ -1,4 +1,4 @@
-"""What the Makefile does before tests."""
+"""Actions of the Makefile before tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public Python interface is what docs/public_api.txt records; a change of it is made on purpose."""
+"""docs/public_api.txt records the public Python interface, so that every change is deliberate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The set-up of .venv: what is pinned, where packages come from, what ROS tools find."""
+"""The set-up of .venv: pins, package sources, and discovery by ROS tools."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def tool() -> ModuleType:
 
 
 def test_all_that_setup_py_asks_for_is_pinned() -> None:
-    """What has no pin would be installed in whichever version is newest on that day."""
+    """An unpinned package would be installed in its newest version."""
     out = subprocess.run([sys.executable, "-c", WISHES], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     wishes = {re.split(r"[^\w.-]", line)[0].lower() for line in out.split("\n") if line}
     lines = (ROOT / "requirements" / "requirements.txt").read_text(encoding="utf-8").splitlines()
@@ -78,7 +78,7 @@ def test_ros_tools_find_files_in_folders_that_are_no_links(
     share.mkdir(parents=True)
     (share / "launch").symlink_to(ROOT / "launch")  # as an older set-up left it
     monkeypatch.setattr(tool, "VENV", tmp_path)
-    for _ in range(2):  # a second set-up mends, and does not stumble over the first
+    for _ in range(2):  # a second set-up repairs, and does not fail because of the first
         tool.link_ros_files()
         assert not (share / "launch").is_symlink()
         assert (share / "launch" / "sim.launch.py").read_bytes() == (ROOT / "launch" / "sim.launch.py").read_bytes()

@@ -1,4 +1,4 @@
-"""The checker of English finds what it is for, and leaves code and names alone."""
+"""The English checker finds its targets, and ignores code and names."""
 
 from __future__ import annotations
 
