@@ -1,4 +1,4 @@
-"""Contacts of bodies beside those of feet and in closed chains: what the bodies do after a step, and its energy."""
+"""Body contacts next to those of feet and in closed chains: motion after a step, and its energy."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def test_the_energy_of_contacts_beside_a_foot_is_what_is_left_of_the_balance(
     """
     robot = thing(tmp_path, '<sphere radius="0.1"/>', x=-0.2, foot=(0.3, 0.0, -0.2))
     sim = Simulator(robot, hardware={"body_friction": 0.3})
-    # The foot is farther below the body than the ball, so that it leans back where both touch the ground.
+    # The foot is farther below the body than the ball. Where both are in contact with the ground, the body tilts
+    # backwards.
     pitch = np.arcsin(0.1 / np.hypot(0.5, 0.2)) - np.arctan2(0.2, 0.5)
     rotation = pin.rpy.rpyToMatrix(0.0, pitch, 0.0)
     v = np.concatenate([rotation.T @ [*slide, 0.0], np.zeros(3)])
@@ -92,9 +93,9 @@ imu: {frame: base}
 @pytest.mark.parametrize("stands", [True, False])
 @pytest.mark.parametrize("height", [0.05, 0.0525, 0.055, 0.06])
 def test_a_body_rebounds_at_the_moment_of_contact(tmp_path: Path, stands: bool, height: float) -> None:
-    """A ball on a rail of a robot that stands, or alone: its places before and after tell the speeds.
+    """A ball on a rail of a standing robot, or alone: its speeds follow from its positions before and after.
 
-    Each two places on a parabola give the speed at both, as gravity is known.
+    Each two positions on a parabola give the speed at both, as gravity is known.
     """
     e, g, h = 0.7, 9.81, 1e-3
     if stands:

@@ -1,4 +1,4 @@
-"""Which contacts a step begins with: whatever bodies and joints get to within it, and the friction that they have."""
+"""Contacts at the beginning of a step: all bodies and joints that come within reach in it, and their friction."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def on_rails(folder: Path, one: str = SPHERE, two: str = SPHERE) -> Robot:
 
 @pytest.fixture(scope="module")
 def lying() -> np.ndarray:
-    """Return q (nq,) of a robot that lies on its back."""
+    """Return q (nq,) of a robot on its back."""
     robot = load_robot("biped14")
     sim, q = Simulator(robot), robot.q_nominal.copy()
     q[2], q[3:7] = 0.15, (0.0, -np.sqrt(0.5), 0.0, np.sqrt(0.5))
@@ -87,7 +87,7 @@ def test_a_body_that_falls_fast_is_never_in_the_ground(tmp_path: Path, speed: fl
 @pytest.mark.parametrize("speed", [1.0, 20.0])
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.7, 0.95])
 def test_links_that_meet_fast_are_never_in_each_other(tmp_path: Path, speed: float, share: float) -> None:
-    """Two balls on rails, of which one comes from as far as it goes in a part of a step: then both have one speed."""
+    """Two balls on rails. One starts at the distance that it covers in a sub-step; after that, both have one speed."""
     robot = on_rails(tmp_path)
     sim = Simulator(robot)
     sim.reset(np.array([0.2 + share * speed * sim.physics_dt, 0.0]), np.array([-speed, 0.0]))
