@@ -1,4 +1,4 @@
-"""Pictures as pages, in a real browser: the panels and curves of the picture, linked in time, nothing from a net."""
+"""Figures as pages, in a real browser: all panels and curves, linked in time, without network access."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FRAMES = f"""{PLOTS}.filter(plot => parseFloat(plot.below[0].major_label_text_fo
     const view = Bokeh.index.find_one(plot), box = view.el.getBoundingClientRect();
     return [box.x + view.frame.bbox.right, box.y + view.frame.bbox.bottom]
 }})"""
-"""Lower right corners [px] of what lies between the axes of plots whose x axis has labels."""
+"""Lower right corners [px] of the areas between the axes of plots whose x axis has labels."""
 # At once: a mouse that rests for 300 ms after it went down drags nothing, and messages to a busy browser take longer.
 DRAG = """([from, to, y]) => {
     let target = document.elementFromPoint(from, y)
@@ -95,7 +95,7 @@ def test_page_has_the_curves_and_zooms_together(
     def pointed_at(said: str) -> bool:
         mouse.move(box["x"] + 0.45 * box["width"], height)
         mouse.move(box["x"] + 0.5 * box["width"], height)
-        # What a tip says is in a shadow tree, which locators look into.
+        # The text of a tooltip is in a shadow tree, which locators search.
         return tab.page.locator(".bk-Tooltip").get_by_text(said).count() > 0
 
     tab.wait(lambda: pointed_at("left foot"), "curves say their values")
@@ -139,7 +139,7 @@ def test_the_last_label_of_time_is_whole(chromium: Callable[[str], Tab], runs: l
             at = round(right)
             label = picture[round(bottom) + 8 : round(bottom) + 24, at - 16 : at + 16].min(axis=(0, 2)) < 0.7
             left, beyond = np.flatnonzero(label[:16]), np.flatnonzero(label[16:])
-            # "0.4" stands in the middle below the end of the axis.
+            # "0.4" is in the middle below the end of the axis.
             found.append(len(left) > 3 and len(beyond) > 0 and abs(beyond.max() - (15 - left.min())) <= 2)
         return all(found)
 

@@ -1,4 +1,4 @@
-"""Runs over each other: whose curve is whose, what the table says, and what is left out by name."""
+"""Several runs in one figure: identity of the curves, content of the table, and left-out signals by name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from bipedsim.view.overlays import DASHES, Comparison, overlay, picture
 
 
 def loaded(n: int, factor: float, seed: int = 3) -> Recording:
-    """Return a run whose forces sway, the more the larger the ``factor``."""
+    """Return a run whose forces oscillate, with an amplitude in proportion to ``factor``."""
     run = standing(n)
     run.wrench[:, :, 2] *= 1.0 + 0.1 * factor * np.sin(5.0 * run.t)[:, None]
     run.joint_position[:] = factor * np.random.default_rng(seed).standard_normal(run.joint_position.shape)
@@ -35,14 +35,14 @@ def loaded(n: int, factor: float, seed: int = 3) -> Recording:
 
 
 def drawn(comparison: Comparison) -> Figure:
-    """Return the picture of the panels."""
+    """Return the figure of the panels."""
     figure = Figure(layout="constrained")
     comparison.draw(figure)
     return figure
 
 
 def axes_of(figure: Figure, title: str) -> Axes:
-    """Return the axes whose title ends so."""
+    """Return the axes whose title ends with ``title``."""
     return next(ax for ax in figure.axes if ax.get_title().endswith(title))
 
 
@@ -169,7 +169,7 @@ def test_the_command_prints_the_table_and_writes_the_picture(
 
 
 def test_figures_of_a_stretch_are_of_its_rows_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two runs that part after a second do not differ before; what was counted later is not told of it."""
+    """Two runs that differ after one second have equal metrics before. Later counts are not included."""
     paths = []
     for name, duration in (("short", 1.2), ("long", 1.6)):
         recording, _ = simulate(RunConfig(scenario="squat", duration=duration))

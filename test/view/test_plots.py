@@ -1,4 +1,4 @@
-"""What the panels of pictures show."""
+"""Content of the panels of figures."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_who_asks_for_readouts_by_name_gets_all(tmp_path: Path) -> None:
     ("count", "columns"), [(1, 3), (3, 3), (4, 4), (5, 3), (6, 3), (7, 4), (10, 4), (13, 3), (16, 4), (17, 3)]
 )
 def test_no_axes_are_left_over_alone(count: int, columns: int) -> None:
-    """But of 13, which leave one over beside three and beside four."""
+    """The exception is 13 axes: one remains in rows of three and of four."""
     assert across(count) == columns
     names = [f"joint_of_{chr(97 + i)}" for i in range(count)]
     page = PanelPlot(joints_run(names), ["joints"])
@@ -110,7 +110,7 @@ def test_no_axes_are_left_over_alone(count: int, columns: int) -> None:
 
 
 def joints_run(names: list[str]) -> Recording:
-    """Return half a second of joints that follow sines 0.1 rad below what is wanted, with drives that give less."""
+    """Return half a second of joints that follow sines 0.1 rad below the target, with drives that give less."""
     recording = Recording.empty(50, names, ["left"])
     recording.t[:] = 0.01 * np.arange(50)
     recording.wrench[:] = 0.0
@@ -124,7 +124,7 @@ def joints_run(names: list[str]) -> Recording:
 
 
 def axes_of(figure: Figure, title: str) -> Axes:
-    """Return the axes whose title begins so."""
+    """Return the axes whose title begins with ``title``."""
     return next(ax for ax in figure.axes if ax.get_title().startswith(title))
 
 
@@ -264,7 +264,7 @@ def test_the_cop_is_drawn_in_the_soles_that_it_is_in(settings: dict[str, Any]) -
         poses = [pin.XYZQUATToSE3(pose) for pose in recording.sole_poses[there, k]]
         wanted = [pose.act(np.array([*cop, 0.0]))[:2] for pose, cop in zip(poses, recording.cop[there, k], strict=True)]
         np.testing.assert_allclose(curves[f"{foot} foot"][there], wanted, atol=1e-6)
-    # A foot that carries next to nothing, as in the tick of a landing, has no CoP in the picture.
+    # A foot with almost no load, as in the tick of a landing, has no CoP in the figure.
     seen = np.isfinite(np.stack([curves[f"{foot} foot"][:, 0] for foot in recording.feet], axis=1))
     carried = (seen == (recording.wrench[:, :, 2] > 0.0)).all(axis=1) & seen.any(axis=1)
     assert carried.mean() > 0.95

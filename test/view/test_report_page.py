@@ -1,4 +1,4 @@
-"""The page of a run: its figures are those of the summary, it is whole, and says what it leaves out."""
+"""The report page of a run: its metrics equal those of the summary, it is complete, and it lists omissions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of robots."""
+"""Figures of robots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How pictures are written."""
+"""Output of figures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bipedsim.view.sheet import fit_titles, picture, small_title, without_metric
 
 
 def drawing() -> Figure:
-    """Return a figure whose axes move as it is laid out: by titles, labels, a legend and a scale of its own."""
+    """Return a figure whose axes move during layout, because of titles, labels, a legend and its own scale."""
     figure = Figure(figsize=(6.0, 3.0), layout="constrained")
     FigureCanvasAgg(figure)
     figure.suptitle("a title", x=0.01, ha="left")

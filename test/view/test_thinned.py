@@ -1,4 +1,4 @@
-"""Long runs, thinned for a picture: every extreme is kept, and rows are as they were."""
+"""Long runs, thinned for a figure: every extreme stays, and rows are unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Axes over time: marked where they are made, whatever their labels say."""
+"""Time axes: the marks are made with the axes, for any labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moving pictures of a run: what is drawn is where the robot was, arrows are forces, films have their frames."""
+"""Videos of a run: the drawn positions are those of the robot, arrows are forces, and films have all frames."""
 
 from __future__ import annotations
 

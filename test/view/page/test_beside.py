@@ -1,4 +1,4 @@
-"""What a file holds beside its player: the figures of every frame, to the digits that are shown."""
+"""The data of a file next to its player: the values of every frame, to the displayed digits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bipedsim.view.page.beside import quantised
 
 
 def decoded(steps: np.ndarray, ranges: list[list[float]]) -> np.ndarray:
-    """Return the numbers (F, C) of what a file holds, as its script reads them."""
+    """Return the numbers (F, C) of a file, as its script reads them."""
     summed = np.cumsum(steps.astype(np.int64), axis=1).astype(np.int16).T.astype(np.float64)
     low, size = np.array(ranges).T
     return np.where(summed == -32768, np.nan, low + size * (summed + 32767) / 65534)
@@ -57,7 +57,7 @@ def test_a_file_holds_the_figures_of_every_frame(tmp_path: Path) -> None:
     instant = frames.instant(3)
     np.testing.assert_allclose(values[3, force["first"] :][:2], values_of(robot, instant)["force"], atol=0.01)
     assert f"t = {instant.t:.3f} s" in head["now"][3]
-    # The text of each row, with its numbers put in, is what the page says.
+    # The text of each row, with its numbers inserted, equals that of the page.
     knee = robot.model.getJointId(robot.joint_names[3])
     rows = dict(next(rows for name, rows in head["bodies"].items() if f"/{knee}/look" in name))
     at, digits, factor, _ = rows["position"][0]

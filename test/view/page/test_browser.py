@@ -1,4 +1,4 @@
-"""The page in a real browser: what it asks for, what it says, and where it draws what."""
+"""The page in a real browser: requests, texts, and positions of the drawn elements."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SLOWLY = 0.02
 
 
 LOOKS: list[bool] = []
-"""What the player of a replay has found each time that it looked whether it is to play."""
+"""Results of the player's polls whether to play."""
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +122,7 @@ def test_nothing_is_played_before_a_browser_is_there(played: tuple[Page, Replay]
     first = replay.now
     replay.play_when_seen()
     player_looks(2, playing=False)
-    # Who fetches the page alone is no browser yet.
+    # A plain HTTP client does not count as a browser.
     with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(page.address, timeout=60) as answer:
         assert b"<html" in answer.read()
     player_looks(2, playing=False)
@@ -141,7 +141,7 @@ def test_nothing_is_played_before_a_browser_is_there(played: tuple[Page, Replay]
 def test_nothing_moves_after_a_pause(played: tuple[Page, Replay]) -> None:
     _, replay = played
     with replay._lock:
-        # Somebody else moves the page: the player, told to go on, waits for its turn.
+        # Another browser controls the page. The player, asked to continue, waits for its turn.
         replay.play()
         player_looks(1, playing=True)
         replay.pause()
@@ -191,7 +191,7 @@ def test_arrow_and_cop_are_where_they_must_be(
     modes = shown.frames.recording.mode
     single = next(i for i in range(len(shown.frames)) if (modes[i] == 0).any())
     stance = int(np.flatnonzero(modes[single] != 0)[0])
-    # What may hide the CoP.
+    # Elements that may hide the CoP.
     for name in ("robot", "com", "capture", "plan"):
         page.scene.layers[name].switch(False)
     replay.go(float(shown.frames.t[single]))
@@ -291,7 +291,7 @@ PIXELS = """title => {
     const box = [inner.x - outer.x, inner.y - outer.y, inner.width, inner.height].map(x => Math.round(scale * x));
     return [box[2], [...canvas.getContext("2d").getImageData(...box).data]];
 }"""
-"""Width [px] and RGBA of what is inside the axes of a plot."""
+"""Width [px] and RGBA of the area inside the axes of a plot."""
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""A run as instants: thinned whatever its rate, velocities of second order, pushes and plans while they last."""
+"""Frames of a run: thinning at any rate, velocities of second order, and the duration of pushes and plans."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_a_program_that_is_no_browser_is_let_in(page: Page) -> None:
         ("127.0.0.1", "http://127.0.0.1:1"),  # of another server of this machine
         ("127.0.0.1", "null"),  # of a file, or of a frame without an origin
         ("localhost", "http://localhost.evil.example:{port}"),
-        (ATTACKER, f"http://{ATTACKER}:{{port}}"),  # whose name leads here: DNS rebinding
+        (ATTACKER, f"http://{ATTACKER}:{{port}}"),  # its name resolves to this server: DNS rebinding
     ],
 )
 def test_a_page_of_somebody_else_is_refused(page: Page, host: str, origin: str, capfd: Any) -> None:

@@ -1,4 +1,4 @@
-"""A page without a browser: what its nodes are after an instant, and what its texts say."""
+"""A page without a browser: its nodes after a frame, and its texts."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def standing(robot: Robot, **more: object) -> Instant:
 
 
 def node(page: Page, name: str) -> object:
-    """Return the node whose name ends so."""
+    """Return the node whose name ends with ``name``."""
     names = [known for known in page.server.scene._handle_from_node_name if known.endswith(name)]
     assert len(names) == 1, names
     return page.server.scene.get_handle_by_name(names[0])
 
 
 def in_picture(page: Page, name: str) -> pin.SE3:
-    """Return where a node is in the axes of the picture, by its parents."""
+    """Return the position of a node in the axes of the scene, through its parents."""
     handle = page.server.scene.get_handle_by_name(name)
     if handle is None:
         return pin.SE3.Identity()
@@ -164,7 +164,7 @@ def test_a_body_says_its_mass_and_the_share_of_its_torque(robot: Robot) -> None:
 
 
 def test_curves_begin_at_the_first_value_that_was_measured(page: Page, robot: Robot) -> None:
-    """A bag begins with the state at t = 0, before the first step, in which nothing touches yet."""
+    """A bag begins with the state at t = 0, before the first step, which has no contact yet."""
     told = standing(robot)
     begin = replace(told, t=0.0, wrench=np.zeros((2, 6)), joint_effort=np.zeros(14))
     in_air = replace(told, t=0.1, wrench=None)

@@ -17,7 +17,7 @@ SETTINGS = RunConfig(scenario="push", duration=0.3)
 
 
 class Clock:
-    """The clock of a page: each look at it takes a millisecond, whatever the machine does meanwhile."""
+    """The clock of a page: each reading takes a millisecond, at any load of the machine."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -63,7 +63,7 @@ def test_the_plan_and_the_readouts_of_the_controller_are_shown_as_they_are_recor
     assert instants[-1].readouts["zmp_margin"] == seen.readouts["zmp_margin"][-2], "the last row has no answer"
     del instants[simulated:]
     assert (instants[0].plan, instants[0].readouts) == (None, {}), "nobody has planned yet"
-    # A row has what the controller showed at its time; it decides before the step. The start has no row.
+    # A row contains the signals of the controller at its time, before the step. The start has no row.
     rows = [int(np.searchsorted(seen.t, instant.t - 1e-9)) - 1 for instant in instants]
     known = [(row, instant) for row, instant in zip(rows, instants, strict=True) if row >= 0]
     assert len(known) > 40

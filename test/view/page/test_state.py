@@ -1,4 +1,4 @@
-"""What follows from an instant: capture point, what touches, the polygon of support."""
+"""Quantities derived from a frame: capture point, bodies in contact, and the support polygon."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_the_support_polygon_is_the_hull_of_what_touches(robot: Robot) -> None:
             for sole, pose in zip(robot.soles, state.soles, strict=True)
         ]
     )
-    # Both soles are parallel rectangles beside each other.
+    # Both soles are parallel rectangles next to each other.
     np.testing.assert_allclose(edges[:, 0, :2].min(axis=0), corners[:, :2].min(axis=0), atol=1e-9)
     np.testing.assert_allclose(edges[:, 0, :2].max(axis=0), corners[:, :2].max(axis=0), atol=1e-9)
     np.testing.assert_array_equal(edges[:, 1], np.roll(edges[:, 0], -1, axis=0))
