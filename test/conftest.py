@@ -16,11 +16,12 @@ from hang import Patience
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-# Kernels load at first use and the machine is shared: nothing is judged by its speed. The same examples run every time.
+# Kernels are loaded at first use and the machine is shared, so no test may depend on speed. The examples are the same
+# in every run.
 settings.register_profile("bipedsim", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("bipedsim")
-# Nor do they depend on what else a worker has imported: by itself Hypothesis draws from the literals of all modules,
-# and a test fails once and never again.
+# The examples must not depend on the modules that a worker has imported. By default, Hypothesis draws from the literals
+# of all modules, so a test could fail once and never again.
 assert not providers._local_constants
 providers._get_local_constants = lambda: providers._local_constants
 
@@ -32,9 +33,10 @@ PATIENCE: list[Patience] = []
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what tests studies, which ``make test`` leaves out, and spread the files that wait for nodes.
+    """Mark the tests that ``make test`` leaves out as studies, and distribute the files that wait for nodes.
 
-    They leave cores idle, which others use that run meanwhile; a file stays in one piece, with what its tests share.
+    Tests of nodes leave cores idle, which other tests use in the meantime. The tests of one file stay together, so that
+    they can share fixtures.
     """
     for item in items:
         in_ci = item.path.parent in IN_MAKE_TEST or item.get_closest_marker("ci")
@@ -75,7 +77,7 @@ def pytest_collection() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """Look for garbage among what tests make alone: what was imported and collected stays, and is half a million."""
+    """Exclude imported and collected objects from garbage collection: half a million objects that stay alive."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 10, 10)
@@ -84,7 +86,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _temporary_files(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """What runs keep for who looks at them later, nobody does here."""
+    """No test reads the temporary files that a run leaves for later inspection."""
     os.environ["TMPDIR"] = str(tmp_path_factory.mktemp("kept"))
     tempfile.tempdir = None
 

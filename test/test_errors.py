@@ -1,4 +1,4 @@
-"""Errors: they come whole out of processes, and their hints name what was meant."""
+"""Errors pass unchanged between processes, and their hints name the intended word."""
 
 from __future__ import annotations
 

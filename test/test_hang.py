@@ -1,4 +1,4 @@
-"""What makes a test print its stack, and what does not."""
+"""Conditions under which a test prints its stack."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_at_the_top_there_are_only_folders_errors_and_the_public_names() -> None
 
 
 def test_nobody_imports_past_a_folder_from_outside() -> None:
-    """What is right at the top of a package is public itself."""
+    """A name at the top of a package is public."""
     past = []
     for found in package_imports():
         folder = found.written.rpartition(".")[0]

@@ -1,4 +1,7 @@
-"""Another package adds one of each by entry points, and nothing of bipedsim is touched: commands and Python find it."""
+"""A third-party package adds one entry of each kind by entry points, without a change of bipedsim.
+
+Commands and Python find it.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +84,7 @@ def main(args):
 
 
 def install(folder: Path, package: str, entry_points: dict[str, dict[str, str]]) -> None:
-    """Write what an installer leaves of a package: how it is called, and its entry points."""
+    """Write the files that an installer creates for a package: its name and its entry points."""
     info = folder / f"{package}-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")

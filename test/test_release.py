@@ -1,4 +1,4 @@
-"""What a release states about itself agrees: version, papers, and the files that are shipped."""
+"""The statements of a release about itself agree: version, papers, and shipped files."""
 
 from __future__ import annotations
 
