@@ -27,7 +27,7 @@ providers._get_local_constants = lambda: providers._local_constants
 
 STUDIES = Path(__file__).with_name("studies")
 IN_MAKE_TEST = [STUDIES / "study", STUDIES / "score"]
-"""Their tests need no extra and run with the others, except the files that are marked as studies."""
+"""These tests need no extra and run with the others, except the files that are marked as studies."""
 ROS = Path(__file__).with_name("ros")
 PATIENCE: list[Patience] = []
 
@@ -55,13 +55,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Have a kernel that compiles never look like a test that hangs."""
+    """Prevent a compiling kernel from counting as a hanging test."""
     config = session.config
     PATIENCE[:] = [Patience(get_timeout_config_value(config), config.stash[fault_handler_stderr_fd_key])]
 
 
 def pytest_runtest_logstart() -> None:
-    """Watch: only a test that runs may hang."""
+    """Start to watch: only a running test may hang."""
     PATIENCE[0].running = True
 
 
@@ -71,7 +71,7 @@ def pytest_runtest_logfinish() -> None:
 
 
 def pytest_collection() -> None:
-    """Look for no garbage while nearly all that is made stays."""
+    """Disable garbage collection while nearly all objects stay alive."""
     gc.disable()
 
 

@@ -118,7 +118,10 @@ def test_no_class_is_so_long_that_it_has_several_responsibilities(package: str) 
 
 
 def test_few_tests_are_about_wording() -> None:
-    """Tests use the class and the fields of an error; the words are in docs/messages.md, which a test compares."""
+    """Tests use the class and the fields of an error.
+
+    The wording is in docs/messages.md, which another test compares.
+    """
     found = [line for path in ROOT.glob("test/**/*.py") for line in path.read_text("utf-8").splitlines()]
     matches = [line for line in found if re.search(r"pytest\.(raises|warns)\(.*match=|in str\((caught|error)", line)]
     assert len(matches) <= MOST_ABOUT_WORDING, "use refusal() of test/support/refusals.py"

@@ -14,7 +14,7 @@ from bipedsim.recording.recording import Recording
 
 
 def moving_base(robot: Robot, poses: list[pin.SE3]) -> Recording:
-    """Return a recording, a row a second, in which the whole robot in its posture is moved by each of ``poses``."""
+    """Return a recording, one row per second, in which each of ``poses`` moves the whole robot in its posture."""
     recording = Recording.empty(len(poses), robot.joint_names, [sole.name for sole in robot.soles], robot.name)
     recording.t[:] = np.arange(len(poses))
     recording.joint_position[:] = robot.posture

@@ -1,4 +1,4 @@
-"""How far and how fast soles crept: swings and landings are no creep."""
+"""Distance and speed of creeping soles. Swings and landings do not count as creep."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_without_poses_there_is_no_plate() -> None:
 def test_low_pass_gain_at_the_cutoff(order: int, zero_phase: bool, gain: float) -> None:
     t = np.arange(8000) / 1000.0
     passed = low_pass(np.sin(2 * np.pi * 20.0 * t), 1000.0, 20.0, order, zero_phase)[3000:5000]
-    # Forty whole periods: samples miss the peaks, but not the mean square.
+    # Over forty whole periods, the samples miss the peaks but give the exact mean square.
     assert np.sqrt(2.0 * np.mean(passed**2)) == pytest.approx(gain, rel=1e-6)
 
 
@@ -123,7 +123,7 @@ def test_low_pass_refuses_a_senseless_cutoff(cutoff: float) -> None:
 
 
 def test_filter_acts_before_the_quotient() -> None:
-    # 50 Hz ripple on f_z alone moves no CoP once it is filtered; the moment is constant and so is then the CoP.
+    # A filtered 50 Hz ripple on f_z alone does not move the CoP. The moment is constant, and then the CoP is as well.
     r = standing(4000)
     r.wrench[:, :, 2] += 100.0 * np.sin(2 * np.pi * 100.0 * r.t)[:, None]
     raw, filtered = force_plate(r), force_plate(r, cutoff=10.0)
@@ -202,7 +202,7 @@ def test_summary_of_a_tilted_sole_takes_the_vertical() -> None:
 
 
 def test_a_lost_pose_is_no_level_sole() -> None:
-    """Of a robot on its back, the soles push down in their own axes."""
+    """If the robot is on its back, the soles push down in their own axes."""
     r = standing()
     r.sole_poses[:] = pin.SE3ToXYZQUAT(pin.SE3(pin.rpy.rpyToMatrix(np.pi, 0.0, 0.0), np.zeros(3)))
     r.wrench[:, :, 2] *= -1.0

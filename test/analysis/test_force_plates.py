@@ -1,4 +1,4 @@
-"""Figures of plates: contacts, means, impulses and loading rates of forces that are known."""
+"""Metrics of plates: contacts, means, impulses and loading rates of known forces."""
 
 from __future__ import annotations
 

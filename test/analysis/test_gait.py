@@ -1,4 +1,4 @@
-"""Steps of a walk that is known beforehand."""
+"""Steps of a walk with known timing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ STEP, WIDTH, SWING, DOUBLE = 0.3, 0.2, 0.4, 0.1
 
 
 def walk(yaw: float = 0.0) -> Recording:
-    """Return two feet that step in turn, the right one first at 0.5 s, each STEP ahead of the other."""
+    """Return two feet that step in turn.
+
+    The right one starts at 0.5 s, and each step ends STEP ahead of the other foot.
+    """
     recording = Recording.empty(3001, ["hip"], ["left", "right"])
     recording.t[:] = 1e-3 * np.arange(3001)
     recording.weight = 100.0

@@ -1,4 +1,4 @@
-"""Runs as laboratories would have measured them: ideal plates, tables, markers, gait."""
+"""Runs as a laboratory would measure them: ideal plates, tables, markers, gait."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_an_ideal_plate_per_foot_holds_its_wrench() -> None:
         np.testing.assert_allclose(plate.moment_about(np.zeros(3)), truth.moment[:, k], atol=1e-9)
         loaded = plate.loaded()
         np.testing.assert_allclose(plate.cop()[loaded, :2], truth.cop[loaded, k], atol=1e-12)
-        # As in laboratories: z into the floor, so that the raw Fz is negative under load.
+        # As in laboratories, z points into the floor, so the raw Fz is negative under load.
         assert plate.channels[:, 2].max() <= 1e-9
         low, high = plate.geometry.corners.min(axis=0), plate.geometry.corners.max(axis=0)
         assert (low[:2] < truth.cop[loaded, k]).all()
@@ -55,7 +55,7 @@ def test_an_ideal_plate_per_foot_holds_its_wrench() -> None:
 
 
 def test_the_table_holds_the_same_wrench_in_every_frame() -> None:
-    """World, plate and sole: moved and turned into each other, they are one force and one moment."""
+    """Transformed between world, plate and sole, the wrench is the same force and moment."""
     recording, robot = a_walk()
     tables = {frame: lab_table(recording, robot, frame).columns for frame in ("world", "plate", "sole")}
     parts = [f"{kind}{axis}" for kind in "FM" for axis in "xyz"]
@@ -143,13 +143,13 @@ def test_a_walk_has_its_stances_weight_and_way() -> None:
     plates = ideal_plates(recording)
     gait = find_gait("walk", plates)
     np.testing.assert_allclose(gait.ahead, [1.0, 0.0], atol=1e-12)
-    # Mean vertical force over steps is the weight, where it was not given.
+    # Without a known weight, the mean vertical force over steps is used.
     assert gait.weight == pytest.approx(recording.weight, rel=0.01)
     assert len(gait.stances) >= 2
     known = find_gait("walk", plates, recording.weight)
     figures = gait_summary(known)
     assert figures["double_support_s"] < figures["stance_s"]
-    # In double support two feet share the weight: over a step it is carried once.
+    # In double support, two feet share the weight. Over a step, the total load is one weight.
     both = figures["vertical_bws"]
     assert both == pytest.approx(figures["step_s"], rel=0.05)
     for stance in known.stances:
@@ -196,7 +196,7 @@ def test_the_command_writes_what_is_read_back(tmp_path: Path, capsys: pytest.Cap
     for form in ("c3d", "mot", "sto", "trc"):
         assert main(["export", str(source), "--format", form, "--from", "1", "--to", "2"]) == 0
     assert "one ideal plate per foot" in capsys.readouterr().out
-    # A name says which format, too.
+    # The file name also defines the format.
     assert main(["export", str(source), "-o", str(tmp_path / "named.mot"), "--from", "1", "--to", "2"]) == 0
     assert (tmp_path / "named.mot").read_text().count("ground_force") == (tmp_path / "walk.mot").read_text().count(
         "ground_force"
@@ -246,7 +246,7 @@ def test_options_that_do_not_fit_are_refused(
 def test_what_a_reader_mends_is_said_by_every_command_that_reads(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """On stderr where stdout is JSON."""
+    """The message is on stderr if stdout is JSON."""
     recording, _ = a_walk()
     path = tmp_path / "walk.mot"
     write_forces(ideal_plates(recording), path, 20.0)

@@ -44,7 +44,7 @@ def test_the_nearest_are_those_of_all_rows_and_joints(squat: Recording) -> None:
 
 
 def test_feet_are_judged_by_what_lasted_while_they_carried(squat: Recording) -> None:
-    """A landing of 20 ms on all of its friction, a foot in the air and 60 ms of sliding: the last one counts."""
+    """A landing of 20 ms at the friction limit, an airborne foot and 60 ms of sliding: the last one counts."""
     t, weight = squat.t, squat.weight
     mine = copy.copy(squat)
     mine.wrench, mine.friction_used = squat.wrench.copy(), np.full_like(squat.friction_used, 0.1)
@@ -66,7 +66,7 @@ def test_feet_are_judged_by_what_lasted_while_they_carried(squat: Recording) -> 
 
 @pytest.mark.parametrize("rows", [1, 2, 400])
 def test_of_feet_it_is_the_value_of_the_best_moment_in_every_stretch(squat: Recording, rows: int) -> None:
-    """Brute force, with rows that lack and a jump of time."""
+    """Brute force, with missing rows and a jump in time."""
     random = np.random.default_rng(4)
     mine = copy.copy(squat)
     mine.t = squat.t.copy()
@@ -88,13 +88,13 @@ def test_of_feet_it_is_the_value_of_the_best_moment_in_every_stretch(squat: Reco
 
 
 def test_a_joint_that_stands_at_its_stop_takes_nobodys_place() -> None:
-    """The grippers of Talos are closed by their stops."""
+    """The grippers of Talos rest at their joint limits."""
     recording = run(RunConfig(robot="talos", duration=0.3))[0]
     positions = [one for one in near_limits(recording) if one.quantity == "position"]
     assert [one.begins for one in positions] == [False, False, False, True, True]
     assert {one.of for one in positions[3:]} == {"gripper_left_joint", "gripper_right_joint"}
     assert all(one.at_it for one in positions[3:])
-    # One that is at its stop only later, or beyond it, is news.
+    # A joint that reaches its limit later, or exceeds it, is reported.
     gripper = recording.joint_names.index("gripper_left_joint")
     for value in (-0.1, 0.1):
         later = copy.copy(recording)

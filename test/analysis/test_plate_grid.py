@@ -1,4 +1,4 @@
-"""Known loads on a grid over a plate: an ideal one is exact, and errors are those that its figures promise."""
+"""Known loads on a grid over a plate. An ideal plate is exact, and errors have their specified size."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def plate(text: str = "") -> str:
 @pytest.mark.parametrize("more", ["", "natural_frequency: 300, damping: 0.05, anti_alias: 200"])
 def test_an_ideal_plate_is_exact(kind: str, more: str) -> None:
     found = grid_test(read_plate(plate(f"{kind}, {more}" if more else kind)), **QUICK)
-    # A plate that rings is still after half a second.
+    # A ringing plate is at rest after half a second.
     assert np.abs(found.bias).max() < 1e-9
     assert np.abs(found.force_bias).max() < 1e-6
     assert found.scatter.max() < 1e-9

@@ -17,7 +17,7 @@ from bipedsim.recording import Recording, load, recording
 
 
 def walked(n: int = 4000) -> Recording:
-    """Return a run in which everything that figures look at changes."""
+    """Return a run in which every input of the metrics changes."""
     rng = np.random.default_rng(4)
     run = standing(n)
     run.wrench[:, :, 2] += rng.standard_normal((n, 2))
@@ -47,7 +47,7 @@ def test_blocks_make_no_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_what_was_measured_before_the_first_step_is_no_change() -> None:
-    """The rows of a bag begin at t = 0, those of a run without ROS behind the first step."""
+    """The rows of a bag begin at t = 0. Those of a run without ROS begin after the first step."""
     run = standing(100)
     run.mode[0], run.wrench[0] = 0, 0.0
     figures = summary(run)
@@ -57,7 +57,7 @@ def test_what_was_measured_before_the_first_step_is_no_change() -> None:
 
 
 def test_a_fall_in_one_block_is_that_of_the_run() -> None:
-    """Each block of a bag knows the falls within it."""
+    """Each block of a bag contains its own falls."""
     figures = RunSummary()
     for gave_up_at in (np.nan, 1.5, np.nan, 3.5):
         block = standing(10)

@@ -1,4 +1,4 @@
-"""The figures of a run as readers see them."""
+"""The statistics of a run, in the form that readers see."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_what_became_of_the_robot_is_told_in_words_and_readouts_have_units() -> 
 def test_a_controller_that_returns_nan_is_named_whatever_the_robot_does(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The damped joints keep biped14 on its feet for a while, and let talos fall."""
+    """The damped joints support biped14 for a while, but talos falls."""
     run = ["run", "--controller", "user_controllers:NotFinite", "--output", str(tmp_path / "run.npz")]
     assert main([*run, "--duration", "0.3"]) == EXIT_FAILED
     printed = capsys.readouterr().out
@@ -124,10 +124,10 @@ def test_a_controller_that_returns_nan_is_named_whatever_the_robot_does(
             {"command_silences_s": [[0.5, 1.0], [2.263, None]]},
             "; it sent no more commands, and the joints followed the timeout mode after the command timeout",
         ),
-        # Its node went on to damp them, and was killed later, or was heard again.
+        # The node continued to damp the joints, and was killed or received again later.
         ({"command_silences_s": [[3.0, None]]}, "; from then on the joints were damped"),
         ({"command_silences_s": [[2.25, 2.5]]}, "; from then on the joints were damped"),
-        # Of a part of a run, which may end anywhere.
+        # Part of a run, which may end anywhere.
         ({"duration_s": 1.0, "verdict": None}, ": it is nan"),
     ],
 )
@@ -146,7 +146,7 @@ def test_a_stop_for_a_fall_is_not_the_reason_of_the_fall() -> None:
         None,
         ControllerStop(2.25, "the IMU is tilted by 60 degrees", StopKind.TILTED),
         ControllerStop(2.75, "its torque of knee is nan", StopKind.NOT_FINITE),
-        # The words alone decide nothing, as in a recording without the kind.
+        # The wording alone has no effect, as in a recording without the kind.
         ControllerStop(2.25, "its torque of knee is nan"),
     ):
         assert with_stop(fell, stop) == fell

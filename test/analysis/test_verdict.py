@@ -145,13 +145,16 @@ def test_a_joint_at_its_stop_is_a_reason(stops: bool) -> None:
 
 
 def test_a_verdict_that_begins_again_is_a_new_one() -> None:
-    """After a fall without commands: a landing is no step, and commands stay away from when they do."""
+    """After a fall without commands, landings do not count as steps.
+
+    The missing commands count from their beginning.
+    """
     robot = load_robot("biped14")
     sim, torque = Simulator(robot), standing_torque(robot)
     used = Verdict(sim)
 
     def fall(verdict: Verdict, height: float, at: float) -> dict[str, object]:
-        """Drop the robot from ``height`` [m], and send nothing from ``at`` [s] on."""
+        """Drop the robot from ``height`` [m], without commands from ``at`` [s] on."""
         q = robot.q_nominal.copy()
         q[2] += height
         sim.reset(q)
@@ -183,7 +186,7 @@ def test_what_cannot_fall_has_run() -> None:
 
 
 def chattering(duration: float, hardware: str = "realistic") -> tuple[Recording, dict[str, Any]]:
-    """Stand under a damping of one joint that is far too high for a sampled controller with noise."""
+    """One joint has a damping that is far too high for a sampled controller with noise."""
     hot = {"kd": {"l_hip_yaw": 1000.0}}
     with pytest.warns(UserWarning, match="kd dt / I_eff is above 1"):
         return run(RunConfig(controller_params=hot, hardware=hardware, duration=duration))

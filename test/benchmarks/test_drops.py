@@ -31,7 +31,7 @@ def drops() -> ModuleType:
     [("one_step", 51), ("feedback_linearised", 1168), ("feedback_linearised", 718), ("feedback_linearised", 1139)],
 )
 def test_no_drop_makes_energy(drops: ModuleType, model: str, number: int) -> None:
-    """They had made up to 315 000 J of 14 J: sets of modes, or equations of forces, that were next to singular."""
+    """They used to gain up to 315 000 J from 14 J, because of nearly singular mode sets or force equations."""
     sim, _ = drops.let_go(model, number)
     robot = sim.robot.model
     data = robot.createData()
@@ -68,7 +68,7 @@ def test_feedback_linearised_finds_the_vertices_that_push(drops: ModuleType, num
 
 
 class Spoilt(InPython):
-    """A model with an error: it pushes by a third too much where it found no set of modes, or its friction drives."""
+    """A model with an error: it pushes by a third too much if it finds no set of modes, or its friction accelerates."""
 
     late = None
 
@@ -131,7 +131,7 @@ def test_a_drop_that_is_judged_goes_on_as_if_it_were_not(drops: ModuleType) -> N
 def test_drops_that_were_kept_are_not_made_again(
     drops: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Those of other sources count where they are named as earlier ones, and are refused as one's own."""
+    """Results of other sources are valid as named earlier ones, and rejected as the current ones."""
     first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
     kept = drops.DropStore(first, 0.05)
     kept.add([drops.drop("one_step", number, 0.05) for number in range(2)])
@@ -165,7 +165,7 @@ def test_a_vertex_that_arrives_and_leaves_within_a_step_is_part_of_the_cop(
 def test_a_vertex_that_cannot_be_held_with_its_neighbour_does_not_sink_freely(
     drops: ModuleType, number: int, seconds: float
 ) -> None:
-    """It sank by 7 to 10 mm without a force, and came up with 1 to 12 mJ a step more than contact had taken."""
+    """It used to sink by 7 to 10 mm without a force, and to gain 1 to 12 mJ per step more than contact had taken."""
     done = drops.drop("feedback_linearised", number, seconds)
     assert not done.beyond
     assert done.unresolved == 0
@@ -199,6 +199,6 @@ def test_a_vertex_out_of_reach_does_not_blur_an_impact(drops: ModuleType) -> Non
 
 
 def test_a_spring_that_is_left_and_met_again_gives_what_it_took(drops: ModuleType) -> None:
-    """In drop 1139 a vertex rises out of the ground so fast that it has no force for a while, 5 mm deep."""
+    """In drop 1139 a vertex rises out of the ground, 5 mm deep, too fast to have a force."""
     done = drops.drop("nonlinear_damping", 1139, 0.1)
     assert "contact_work_J" not in done.beyond

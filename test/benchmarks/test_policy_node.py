@@ -28,7 +28,7 @@ def policy_node() -> ModuleType:
 
 
 def test_a_command_is_in_time_that_the_next_step_follows(policy_node: ModuleType) -> None:
-    """Answers to the states at 0, 20, ... 80 ms, in rows of the step that follows them; the one to 60 never comes."""
+    """Answers to the states at 0, 20, ... 80 ms, in the row of the next step. The answer to 60 ms is missing."""
     setpoint = np.full((101, 6, 2), np.nan)
     for row, value in ((1, 1.0), (21, 2.0), (44, 3.0), (82, 4.0)):
         setpoint[row:] = value

@@ -78,7 +78,7 @@ def test_depths_are_those_of_bodies_that_are_put_into_the_ground(bipeds: ModuleT
     sim = bipeds.thrown(3, "one_step", tmp_path)
     judge = bipeds.Judge(sim, tmp_path)
     q = sim.robot.q_nominal.copy()
-    # Upright on its soles, and 2 cm deeper: the boxes of the feet end 6 mm above these.
+    # Upright on its soles, and 2 cm deeper. The boxes of the feet end 6 mm above the soles.
     q[2] -= 0.02
     sim.q[:] = q
     if sim.objects is not None:

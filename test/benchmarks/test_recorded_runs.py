@@ -1,4 +1,4 @@
-"""The tool that shows whether a change has changed physics: it must see one bit."""
+"""The tool that shows whether a change has an effect on the physics must detect one bit."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ def test_wrong_input_is_named_without_a_traceback(
     args: list[str], words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(args) == 2
-    # A simulator that is made before the fault shows may have to compile first, and says so.
+    # A simulator that starts before the error may have to compile first, and reports it.
     lines = capsys.readouterr().err.splitlines(keepends=True)
     message = "".join(line for line in lines if not line.startswith(COMPILING))
     assert message.startswith(f"bipedsim {args[0]}: error: ")
@@ -267,7 +267,7 @@ def test_readers_are_not_shown_what_a_run_without_ros_cannot_know(capsys: pytest
 
 @pytest.mark.parametrize("delay", [0.0, 0.02, 0.1, 0.3, 1.0])
 def test_ctrl_c_is_answered_in_one_line_from_the_first_import_on(delay: float) -> None:
-    """The start of the interpreter and of the module is beyond us, all that ``main`` imports is not."""
+    """The limit is for the imports of ``main``, not for the start of the interpreter."""
     code = "import sys; from bipedsim.cli.main import main; print('up', flush=True); sys.exit(main())"
     arguments = ["run", "--duration", "1000"]
     with subprocess.Popen(
@@ -321,7 +321,7 @@ def test_ctrl_c_keeps_what_was_simulated_until_then(tmp_path: Path, number: sign
         "runner._result = lambda *run: print('figures', file=sys.stderr, flush=True) or made(*run); "
         "sys.exit(cli.main())"
     )
-    # So long that there is no memory for all of it.
+    # Too long for the memory.
     words = ["run", "--duration", "10000000", "--output", str(output), "--plot", str(picture)]
     with subprocess.Popen(
         [sys.executable, "-c", code, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -516,7 +516,7 @@ def test_a_run_that_diverges_fails_and_keeps_what_came_before(
 def test_what_ended_a_run_is_told_also_where_nothing_can_be_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The exit code and the last error are those of the divergence, and not those of the full disk."""
+    """The exit code and the last error are those of the divergence, not of the full disk."""
     (tmp_path / "full").touch()
     scenario, file = tmp_path / "blown.yaml", tmp_path / "full" / "run.npz"
     scenario.write_text("pushes: [{at: 0.02, duration: 0.5, force: [1.0e9, 0.0, 0.0]}]")

@@ -42,7 +42,7 @@ def test_a_page_is_served_to_this_machine_until_it_is_interrupted(walk: Path) ->
         found = re.search(r"http://127\.0\.0\.1:\d+", line)
         assert found, line
         assert line.startswith("biped14")
-        # No proxy of the environment is asked.
+        # The proxy of the environment is not used.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(found[0], timeout=240) as answer:
             assert b"<html" in answer.read()

@@ -1,4 +1,4 @@
-"""Digests of code: a change of any module that another one depends on is seen, and of no other."""
+"""Digests of code: they change with any module in the dependencies, and with no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A misspelt key is an error that says which one was meant, wherever it stands."""
+"""A misspelt key is an error that suggests the right one, at any place."""
 
 from __future__ import annotations
 

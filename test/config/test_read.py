@@ -151,7 +151,7 @@ def test_what_a_caller_has_filled_is_checked_likewise() -> None:
 
 
 def test_reading_needs_no_physics() -> None:
-    """Help texts are made from these declarations: neither pinocchio nor numba is waited for."""
+    """Help texts use these declarations, so pinocchio and numba must not be imported."""
     code = (
         "import argparse, sys; from bipedsim.cli.options import add_run_options; p = argparse.ArgumentParser(); "
         "add_run_options(p); p.format_help(); print(*({'pinocchio', 'numba'} & set(sys.modules)))"

@@ -49,7 +49,7 @@ def called(node: ast.Call) -> str:
 
 
 def declared(source: str) -> Iterator[str]:
-    """Yield the parameters and options of a run that a source declares by itself."""
+    """Yield the parameters and options of a run that a source declares itself."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(node.value, ast.Call):
             if called(node.value) == "param" and node.target.id in NAMES:

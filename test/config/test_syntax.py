@@ -1,4 +1,4 @@
-"""Faults in the syntax of files: each is an error that knows its file, line and column."""
+"""Syntax errors in files: each error names its file, line and column."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_a_landing_sums_its_own_parts_and_none_of_the_landing_before() -> None:
 
 @pytest.mark.parametrize("model", ["one_step", "ncp", "lcp"])
 def test_a_landing_that_is_tried_again_begins_as_if_it_had_not_been_tried(model: str) -> None:
-    """The feet touch down corner after corner; one of the landings has an answer at the second attempt only."""
+    """The feet touch down corner after corner. One of the landings has a solution only at the second attempt."""
     robot = load_robot("biped14")
     sim = Simulator(robot, contact=model)
     q = pin.integrate(robot.model, robot.q_nominal, np.eye(robot.model.nv)[3:5].T @ [0.04, 0.03])

@@ -19,7 +19,7 @@ from bipedsim.sim.io import Command, Observation
 from bipedsim.sim.simulator import Simulator
 
 loaded = lru_cache(load_robot)
-# Motions that are over before the reset, and others that are in the middle.
+# Some motions end before the reset, and others are in progress.
 PARAMS: dict[str, dict[str, Any]] = {
     "posture": {"mode": "squat", "ramp": 0.1, "squat_period": 0.5},
     "zmp": {"ramp": 0.1},
@@ -95,7 +95,7 @@ def test_after_a_reset_a_controller_is_a_new_one(name: str, robot: str) -> None:
     for _ in range(2):
         again = answers(used, seen, robot)
         assert [i for i, (a, b) in enumerate(zip(fresh, again, strict=True)) if a != b] == []
-        # And once more after measurements that are none.
+        # Repeat after invalid measurements.
         blind = last.copy()
         blind.imu_angular_velocity[:] = np.nan
         with warnings.catch_warnings():

@@ -200,7 +200,9 @@ def test_zmp_chooses_the_times_of_steps_itself(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("effort", [2.0, 10.0, 300.0])
 def test_a_weak_ankle_has_the_zmp_nearer_to_it(tmp_path: Path, effort: float) -> None:
-    """On one foot it holds the weight with 0.4 of its effort, or the ZMP is a quarter of the sole from the middle."""
+    """In single support, the ankle holds the weight with 0.4 of its effort, or the ZMP is a quarter of the sole off the
+    middle.
+    """
     text = small_urdf()
     for side in ("left", "right"):
         before, joint, after = text.partition(f'<joint name="{side}_ankle_pitch"')

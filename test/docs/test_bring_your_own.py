@@ -224,7 +224,7 @@ def test_no_way_is_left_without_a_row() -> None:
 
 
 def test_what_it_costs_is_measured() -> None:
-    """Every figure of the column is one of the report that the page names."""
+    """Every number of the column is in the report that the page names."""
     report = (ROOT / "benchmarks" / "reports" / "ways_in.md").read_text(encoding="utf-8")
     measured = {float(row[1]) for row in rows(report)[1:]}
     column = HEAD.index("cost per tick")

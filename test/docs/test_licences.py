@@ -1,4 +1,4 @@
-"""The tables of docs/licences.md name all that comes from others, or may be taken for it."""
+"""The tables of docs/licences.md name all third-party content, and files that look like it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The texts that are made from values are those of docs/messages.md; no other test is about their words."""
+"""docs/messages.md contains all texts with inserted values. No other test checks their wording."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_a_body_touches_where_one_of_its_points_does(name: str, angle: float) ->
 
 @pytest.mark.parametrize(("up", "left"), [(0.0, 0), (0.004, 0), (-0.004, 0), (0.006, 8), (0.05, 8), (-0.006, 8)])
 def test_only_points_near_the_plane_of_a_sole_are_left_to_it(up: float, left: int) -> None:
-    """The lowest corners of each foot of biped14, a box, touch the ground themselves where its sole is elsewhere."""
+    """The lowest corners of each foot of biped14, a box, are contact points if its sole is elsewhere."""
     robot = sole_moved(load_robot("biped14"), up)
     d = Dynamics(robot, Ground.flat(), H, shapes=robot.shapes.shapes)
     pin.forwardKinematics(robot.model, data := robot.model.createData(), robot.q_nominal)
@@ -83,7 +83,7 @@ def sole_moved(robot: Robot, up: float) -> Robot:
 
 
 def test_a_sole_far_above_the_end_of_its_foot_is_no_start() -> None:
-    """It had stood with its feet 50 mm in the ground, without a word; nearer ones are pushed out."""
+    """It used to stand with its feet 50 mm in the ground, without a warning. Soles that are nearer are pushed out."""
     robot = load_robot("biped14")
     with pytest.raises(ConfigError) as caught:
         Simulator(sole_moved(robot, 0.05))

@@ -1,4 +1,4 @@
-"""Which stops carry, against brute force: all sets of stops and contact, each by dense equations."""
+"""Active joint limits compared with brute force: all sets of limits and contact, each by dense equations."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def cases(count: int, seed: int) -> list[Case]:
 
 @pytest.mark.parametrize("model", VELOCITY_LEVEL)
 def test_stops_and_ground_are_what_brute_force_finds(model: str) -> None:
-    """Without landings within the step; friction aside the answer is the only one, and every model finds it."""
+    """The steps have no landings. Except for friction, the solution is unique, and every model finds it."""
     arm = special_robot("arm")
     several = 0
     for case in cases(80, 3):
@@ -120,7 +120,7 @@ def test_stops_and_ground_are_what_brute_force_finds(model: str) -> None:
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6), number=st.integers(1, 4), model=st.sampled_from(VELOCITY_LEVEL))
 def test_every_stop_pushes_or_is_left_alone(seed: int, number: int, model: str) -> None:
-    """A robot on its feet with some joints at their limits: complementarity of each stop, and none is passed."""
+    """A robot on its feet with some joints at their limits: complementarity of each limit, and no violation."""
     robot = _BIPED
     rng = np.random.default_rng(seed)
     chosen = rng.choice(robot.nu, number, replace=False)
@@ -152,7 +152,7 @@ _BIPED = load_robot("biped14")
 
 
 def test_joints_without_limits_have_no_stops() -> None:
-    """Passive joints of planar robots turn on; drives, and passive joints with limits in the URDF, stop."""
+    """Passive joints of planar robots turn freely. Drives, and passive joints with limits in the URDF, stop."""
     planar = special_robot("planar_biped")
     names = [planar.model.names[i] for i in stopped_joints(planar)]
     assert set(names) == set(planar.joint_names)

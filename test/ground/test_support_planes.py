@@ -32,7 +32,7 @@ def test_a_foot_above_stairs_meets_the_highest_step_below_it(position: list[floa
 
 def test_a_foot_beside_a_riser_does_not_pop_up() -> None:
     foot = Foot(STAIRS)
-    # The toe reaches 2 cm into the step: risers do not collide, and the foot stays where it is.
+    # The toe reaches 2 cm into the step. Risers do not collide, and the foot does not move.
     assert foot.patch([0.42, 0.0, 0.0], 0) == 0
     assert np.array_equal(foot.support([0.42, 0.0, 0.0], 0), SOLE)
     assert foot.patch([0.72, 0.0, 0.15], 1) == 1

@@ -73,7 +73,7 @@ def test_copies_in_processes_have_the_bits_of_one() -> None:
 
 @pytest.mark.parametrize(("robot", "noise"), [("biped14", 0.01), ("g1", 0.0)])
 def test_without_action_the_robot_stands(robot: str, noise: float) -> None:
-    """G1's ankles are softer than m g h: it stands where nothing disturbs it."""
+    """G1's ankles are softer than m g h, so it stands only without a disturbance."""
     env = BipedEnv(robot, command=(0.0, 0.0, 0.0), start_noise=noise)
     env.reset(seed=1)
     for _ in range(100):
@@ -227,7 +227,7 @@ def test_a_copy_goes_on_with_the_same_bits_and_apart(twin: Callable[[BipedEnv], 
 
 
 def test_an_episode_that_diverges_has_all_terms_and_is_worth_nothing_in_its_last_step() -> None:
-    """So that learners that log each term by its name find it in every step."""
+    """Learners that log each term by its name can find it in every step."""
     env = BipedEnv()
     env.reset(seed=1)
     rest = np.zeros(env.robot.nu, np.float32)

@@ -44,7 +44,7 @@ def history(sim: Simulator, ticks: int) -> bytes:
 
 
 def test_ideal_hardware_is_none_at_all(biped: Robot) -> None:
-    """Nothing stands between command and dynamics, or between sensors and observation; the robot is the plant."""
+    """Without imperfections, command and torque, and sensors and observation, are equal; the robot is the plant."""
     plain = Simulator(biped)
     assert plain.hardware == HardwareParams()
     assert plain.plant is biped

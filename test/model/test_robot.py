@@ -365,7 +365,10 @@ def test_broken_urdf_is_named(
 
 
 def test_inertia_of_a_welded_link_matters_as_part_of_its_body(write: Write) -> None:
-    """A sensor with a wrong inertia in a heavy body is common in published models: said, not refused."""
+    """A sensor with a wrong inertia in a heavy body is common in published models.
+
+    It causes a warning, not an error.
+    """
     sensor = link("sensor", 0.1, 1e-6).replace('ixx="1e-06"', 'ixx="9e-06"')
     weld = '<joint name="weld" type="fixed"><parent link="body"/><child link="sensor"/></joint>'
     robot = load_robot(write(HOPPER.replace("</robot>", sensor + weld + "</robot>")))

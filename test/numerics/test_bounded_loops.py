@@ -1,4 +1,4 @@
-"""No loop of compiled code may run without an end: each `while` counts up to a limit, in the source."""
+"""No loop of compiled code may be endless: each `while` in the source counts up to a limit."""
 
 from __future__ import annotations
 

@@ -192,7 +192,10 @@ def test_a_kernel_kept_without_checks_of_bounds_is_not_taken_where_they_are_aske
 
 
 def test_edits_one_after_the_other_are_never_stale(package: Package) -> None:
-    """Random numbers in all places; each result is compared with the interpreter's, and going back costs nothing."""
+    """Random numbers everywhere.
+
+    Each result is compared with the interpreter's, and going back costs no compilation.
+    """
     rng = np.random.default_rng(0)
     constants = "import numpy as np\nGAIN = {}\nTABLE = np.array([1.0, {}])\n"
     numbers = [[2.0, 10.0]]

@@ -1,4 +1,4 @@
-"""Kernels are compiled for a class of processors, unless the user names another, or the processor is not of it."""
+"""Kernels are compiled for a class of processors, unless the user names another or the processor is not in it."""
 
 from __future__ import annotations
 

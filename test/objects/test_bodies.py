@@ -1,4 +1,4 @@
-"""The motion of a body that something hits within a step: how far it moves and turns belongs to one moment."""
+"""The motion of a body with an impact within a step: displacement and rotation belong to one time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contact forces of free bodies: how bodies that begin in something else get out of it."""
+"""Contact forces of free bodies that begin inside another body, and how they separate."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_a_ball_that_slides_rolls_in_the_end(tmp_path: Path, model: str) -> None
 
 @pytest.mark.parametrize("model", sampled(VELOCITY_LEVEL, 2))
 def test_a_cylinder_stands_lies_and_rolls_down_a_slope(tmp_path: Path, model: str) -> None:
-    """A rolling one speeds up by g sin(a) / (1 + I / (m r^2)); its rims are round, so that it does not rattle."""
+    """A rolling body accelerates by g sin(a) / (1 + I / (m r^2)). Its rims are round, so that it does not rattle."""
     radius, angle = 0.1, 0.2
     robot = thing(tmp_path, f'<cylinder radius="{radius}" length="0.3"/>')
     ground = Ground.slope(angle)
@@ -319,7 +319,7 @@ def arms(folder: Path) -> Robot:
 @pytest.mark.parametrize("model", VELOCITY_LEVEL)
 @pytest.mark.parametrize("restitution", [0.0, 1.0])
 def test_two_arms_meet_as_newton_says(tmp_path: Path, model: str, restitution: float) -> None:
-    """One swings against the other, which rests: equal ones share its speed, or swap it, and never overlap."""
+    """One swings against the other, which rests. Equal ones share its speed, or swap it, and never overlap."""
     robot = arms(tmp_path)
     sim = Simulator(robot, contact=model, hardware={"body_restitution": restitution, "body_friction": 0.0})
     sim.reset(np.array([0.2, 0.0]), np.array([-1.0, 0.0]))

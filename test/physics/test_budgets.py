@@ -1,4 +1,4 @@
-"""Bipeds under every contact model: figures that catch a wrong one."""
+"""Bipeds under every contact model: statistics that detect a wrong model."""
 
 from __future__ import annotations
 
@@ -81,9 +81,10 @@ def test_standing_and_squats_balance_momentum_and_keep_the_feet(
 
 
 def test_drop_ends_on_the_ground_and_never_adds_energy(name: str, model: str) -> None:
-    """A drop of 5 cm, feet not level, so that one vertex comes first: the whole robot on it would go deepest.
+    """A drop of 5 cm, with tilted feet, so that one vertex touches down first and gets deepest.
 
-    Contact never has given more kinetic energy than it took. One that holds none takes in every step.
+    The contact never returns more kinetic energy than it took. A contact without energy storage takes energy in every
+    step.
     """
     robot = load_robot(name)
     motion = Motion(robot, SCENARIOS["drop"], model, tilt=0.02)
@@ -116,9 +117,9 @@ def test_drop_ends_on_the_ground_and_never_adds_energy(name: str, model: str) ->
 
 
 def test_feet_do_not_creep_under_a_steady_push(name: str, model: str) -> None:
-    """50 N sideways for 2 s. It acts at the height of the soles: at the waist it would tip the lighter robots.
+    """A lateral push of 50 N for 2 s at the height of the soles. At the waist it would tip the lighter robots.
 
-    A foot of g1 rolls over its edge at first, and may slip in the step in which it lands again.
+    A foot of g1 first rolls over its edge, and may slip in the step in which it lands again.
     """
     robot = load_robot(name)
     motion, expected = Motion(robot, SCENARIOS["stand"], model), theory(model)

@@ -156,7 +156,7 @@ def test_a_minute_of_swinging_keeps_loop_and_energy(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_weld_is_a_rigid_body(tmp_path: Path, model: str) -> None:
-    """A joint that a loop holds, against the same joint locked: falling, landing and lying there."""
+    """A joint that a chain holds, compared with the same joint locked: falling, landing and at rest."""
     source = load_robot("biped14").source
     config = yaml.safe_load(source.read_text())
     urdf = str(source.parent / "robot.urdf")
@@ -229,7 +229,10 @@ def test_parallel_ankles_stands_and_squats(model: str, mode: str) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_what_holds_a_loop_is_internal_to_the_robot(model: str) -> None:
-    """Thrown into the air with its drives on: momentum, angular momentum and parabola are as without, to rounding."""
+    """The robot is thrown into the air with its drives on.
+
+    Momentum, angular momentum and parabola do not depend on them, to rounding.
+    """
     robot = _PARALLEL
     watched = Watched(robot, model)
     sim, data = watched.sim, robot.model.createData()

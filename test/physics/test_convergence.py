@@ -60,7 +60,7 @@ def test_trajectory_and_energy_converge_to_first_order(model: str) -> None:
 @pytest.mark.parametrize("h", [2e-3, 1e-3, 2e-4, 5e-5])
 @pytest.mark.parametrize("model", SELECTION_MODELS)
 def test_a_standing_robot_is_held_from_the_first_step_whatever_its_length(model: str, h: float) -> None:
-    """In a short step a foot sinks by less than any fixed tolerance: that must not let it fall."""
+    """In a short step a foot sinks by less than any fixed tolerance. It must not fall because of that."""
     robot = load_robot("biped14")
     sim = Simulator(robot, contact=model, physics_dt=h)
     torque = standing_torque(robot)

@@ -54,7 +54,7 @@ class Followed:
 
 
 def fall(name: str, model: str, seconds: float, push: float = 0.3, h: float = H) -> Followed:
-    """Let a robot fall that stands without torques, pushed forward and a little aside by a share of its weight."""
+    """Let a robot without torques fall, after a push forward and slightly sideways by a fraction of its weight."""
     robot = load_robot(name)
     sim = Simulator(robot, contact=model, physics_dt=h)
     sim.reset()

@@ -250,7 +250,7 @@ def test_flight_is_repeated_to_the_bit_from_any_of_its_steps() -> None:
 
 
 def test_a_robot_that_a_loop_holds_to_the_world_is_not_in_free_flight() -> None:
-    """One that hangs from a ball joint at its trunk stays there, and swings without loss; it does not fall."""
+    """A body on a ball joint at the trunk of a flying robot stays there, and swings without loss."""
     robot = without_friction("biped14")
     begun = thrown(robot, 1e-3, speed=0.0).q
     held = Loop("pin", "connect", (0, 1), (pin.SE3(np.eye(3), begun[:3]), pin.SE3.Identity()))

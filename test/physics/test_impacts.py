@@ -23,7 +23,7 @@ def box(tmp_path_factory: pytest.TempPathFactory) -> Robot:
 
 @pytest.mark.parametrize("model", SELECTION_MODELS)
 def test_a_flat_landing_is_an_impact_and_weight_ever_after(box: Robot, model: str) -> None:
-    """The step of the landing has the momentum of the fall; all others the weight."""
+    """The landing step has the momentum of the fall, and all others the weight."""
     sim = Simulator(box, contact=model)
     sim.reset(np.array([0.0, 0.0, 0.05, 0.0, 0.0, 0.0, 1.0]))
     impacts = []

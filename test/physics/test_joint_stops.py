@@ -221,7 +221,7 @@ def beyond(sim: Simulator) -> float:
     ("name", "model"), [("biped14", model) for model in MODELS] + [("talos", "one_step"), ("g1", "exact")]
 )
 def test_a_robot_without_torques_falls_onto_its_stops(name: str, model: str) -> None:
-    """The knees hit their stops in the air, the feet the ground, and all joints stay where they can be."""
+    """The knees hit their limits in the air, the feet hit the ground, and all joints stay within their limits."""
     robot = load_robot(name)
     sim = dropped(robot, model)
     used = np.zeros(robot.model.nv, dtype=bool)
@@ -238,7 +238,7 @@ def test_a_robot_without_torques_falls_onto_its_stops(name: str, model: str) -> 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_no_stop_pulls_where_no_set_of_active_limits_is_found(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The search gives up after its first attempt: joints stay within their limits, and each impulse points inwards."""
+    """The search ends after its first attempt. Joints stay within their limits, and each impulse points inwards."""
     monkeypatch.setattr(step, "TRIES", 0)
     monkeypatch.setattr(step, "_sets_of", lambda sides: iter(()))
     robot = load_robot("biped14")
@@ -287,7 +287,7 @@ def test_energy_never_rises(model: str, restitution: float) -> None:
 @pytest.mark.parametrize("restitution", [0.0, 0.7])
 @pytest.mark.parametrize("model", MODELS)
 def test_stops_are_internal_to_the_robot(model: str, restitution: float) -> None:
-    """In flight neither momentum nor angular momentum nor the parabola of the centre of mass knows of them."""
+    """In flight, joint limits change neither momentum nor angular momentum nor the parabola of the centre of mass."""
     robot = load_robot("biped14")
     sim = tossed(robot, model, stop_restitution=restitution)
     data = robot.model.createData()
@@ -351,7 +351,7 @@ def test_a_model_that_is_not_compiled_has_the_same_stops(model: str) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_without_a_stop_near_there_are_none(model: str) -> None:
-    """A robot that stands and bends its knees a little has the same bits with stops as without."""
+    """A standing robot that bends its knees a little has the same bits with joint limits as without."""
     robot = load_robot("biped14")
     rng = np.random.default_rng(0)
     sims = [Simulator(robot, contact=model), Simulator(robot, contact=model, hardware=OFF)]

@@ -1,4 +1,4 @@
-"""Hard steps solved again as per-vertex Coulomb contacts, without any sets: how far the models are from it."""
+"""Difficult steps solved again as per-vertex Coulomb contacts, without any sets: the deviation of the models."""
 
 from __future__ import annotations
 
@@ -121,8 +121,8 @@ def limit_surface_gap(length: float, width: float) -> float:
 
     Another distribution of the load over the vertices differs by less. Both surfaces are convex in (f_x, f_y, torsion /
     c), so their distance is the largest difference of their support functions. A support function is the dissipation at
-    slips (u_x, u_y, c w_z) of length one: 1 for the ellipsoid, and the mean of |u + w x r| for the vertices. Load and
-    CoP are in the middle; c is then the distance to the vertices.
+    slips (u_x, u_y, c w_z) of length one. It is 1 for the ellipsoid, and the mean of |u + w x r| for the vertices. Load
+    and CoP are in the middle; c is then the distance to the vertices.
     """
     arms = 0.5 * np.array([[length, width], [-length, width], [-length, -width], [length, -width]])
     c = np.linalg.norm(arms[0])

@@ -108,7 +108,10 @@ def test_eulers_disc_rolls_on_steadily() -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_tossed_coin_gains_no_energy(seed: int) -> None:
-    """It tumbles, rolls on its rim and settles, for 6 s: only overlaps that are taken back give energy, and little."""
+    """It tumbles, rolls on its rim and settles, for 6 s.
+
+    Only the recovery of overlaps adds energy, and only a little.
+    """
     rng = np.random.default_rng(seed)
     coin = {"shape": "cylinder", "radius": 0.012, "length": 0.002, "mass": 0.007, "friction_static": 0.4}
     motion = {"rpy": tuple(rng.uniform(-3.0, 3.0, 3)), "velocity": (*rng.uniform(-0.5, 0.5, 2), 1.0)}

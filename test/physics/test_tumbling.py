@@ -1,4 +1,4 @@
-"""Boxes that tumble onto soles of any number of vertices: nothing pulls, nothing is thrown, nothing falls through."""
+"""Boxes that tumble onto soles with any number of vertices: no pulling force, no energy gain, no penetration."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ NOTHING = np.zeros(0)
 
 
 def tumbles(robot: Robot, model: str, drops: int, duration: float) -> Iterator[Simulator]:
-    """Throw the block repeatedly, check every step, and yield the block when it has come to rest."""
+    """Throw the block repeatedly, check every step, and yield the block when it is at rest."""
     half = 0.5 * SIDE
     corners = np.array([[half, half], [half, -half], [-half, half], [-half, -half]])
     rng = np.random.default_rng(1)
@@ -77,7 +77,7 @@ def tumbles(robot: Robot, model: str, drops: int, duration: float) -> Iterator[S
 @pytest.mark.parametrize("drops", sampled([5, DROPS]))
 @pytest.mark.parametrize("model", ["one_step", "exact"])
 def test_a_block_in_the_plane_comes_to_rest_on_a_face(model: str, drops: int) -> None:
-    """Its four corners are the ends of two blades, so that two of four faces are edges and two are pairs of corners."""
+    """The four corners are the ends of two line feet, so two of four faces are edges and two are pairs of corners."""
     unresolved = 0
     for sim in tumbles(special_robot("block"), model, drops, duration=2.5):
         quarters = sim.q[2] / (0.5 * np.pi)

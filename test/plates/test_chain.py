@@ -148,7 +148,7 @@ def test_noise_and_drift_follow_from_seed_and_reset() -> None:
 
 
 def test_every_sample_of_a_tick_has_noise_of_its_own() -> None:
-    """Five of them in each: one is not the next, and none says anything of it."""
+    """Five channels in each: the samples are independent in time and between channels."""
     rows, _ = respond(plate(noise=1.0, rate=5000.0), np.zeros(400))
     noise = rows[1:, 1:].T.reshape(6, 400, 5)
     for channel in noise:

@@ -241,7 +241,7 @@ def test_an_array_of_another_shape_is_damage(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_a_length_that_lies_gets_no_memory(tmp_path: Path) -> None:
-    """Two gigabytes, says the first record of a file of some kilobytes."""
+    """The first record of a file of some kilobytes claims two gigabytes."""
     file = write(tmp_path / "bag") / "bag_0.mcap"
     raw = bytearray(file.read_bytes())
     raw[9:17] = (1 << 31).to_bytes(8, "little")

@@ -45,7 +45,7 @@ def test_names_of_a_table_are_all_different_and_as_many_as_numbers() -> None:
 
 @pytest.mark.parametrize("path", TRAVEL, ids=lambda path: path.name)
 def test_no_other_file_lists_columns(path: Path) -> None:
-    """A file that lets columns through names none of them in a text, and no more than a few by attribute."""
+    """A file that passes columns on names none of them in a text, and only a few by attribute."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
     # The wrench field of a message has the name of a column by coincidence.

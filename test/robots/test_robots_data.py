@@ -1,4 +1,4 @@
-"""Every robot of the table: does it stand, is it physically possible, and do its numbers come from somewhere."""
+"""Every registered robot: standing, physical consistency, and sources of its numbers."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_a_foot_passes_below_the_ground_and_lands_in_front(compass: Robot, conta
 
 
 def test_without_the_property_the_foot_stubs(compass: Robot) -> None:
-    """The same walker on soles that meet the ground everywhere gets no further than where its legs pass."""
+    """The same walker on soles with ground contact everywhere gets only as far as the point where its legs pass."""
     stubs = replace(compass, soles=tuple(replace(sole, passes_ground=0.0) for sole in compass.soles))
     sim = downhill(stubs)
     sim.reset(*WALKER.robot_state(PASSIVE))
@@ -106,7 +106,7 @@ def test_a_snapshot_below_the_ground_repeats_to_the_bit(compass: Robot) -> None:
 
 
 def test_a_start_below_the_ground_is_no_penetration(compass: Robot) -> None:
-    """A foot that begins under the ground is on its way, and nothing throws it up."""
+    """A foot that begins under the ground is in swing, and does not bounce."""
     sim = downhill(compass)
     q, v = WALKER.robot_state(np.array([0.1, -0.2, -0.12, 0.3]))
     sim.reset(q, v)

@@ -69,7 +69,7 @@ def test_welded_joints_leave_the_robot_that_pinocchio_knows() -> None:
 
 @pytest.fixture(scope="module")
 def standing() -> Plant:
-    """Talos after 1.5 s under the posture controller: its IMU hangs upside down, so that signs show."""
+    """Talos after 1.5 s under the posture controller. Its IMU is upside down, so that wrong signs are detected."""
     robot = load_robot("talos")
     plant = Plant(robot, 1e-3, PlantParams())
     controller = make_controller("posture", robot, None, 1e-3)

@@ -244,7 +244,7 @@ LOSSY = Fault(part="imu", does="lost", share=0.3)
     first=st.booleans(),
 )
 def test_what_else_fails_or_is_asked_for_changes_no_chance(others: list[Fault], asked: list[int], first: bool) -> None:
-    """A command more or less, or another fault, would else decide which messages of a sensor are lost."""
+    """Another fault, or one more command, must not change the lost messages of a sensor."""
     alone = [sent[IMU] for _, sent in seen(LOSSY, ticks=40)]
     schedule = FaultSchedule([LOSSY, *others] if first else [*others, LOSSY], ROBOT, DT, 0)
     got = []

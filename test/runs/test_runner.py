@@ -22,7 +22,7 @@ from bipedsim.view.page.frames import frames_of
 
 
 def test_a_push_at_the_start_acts_once_and_is_described_once() -> None:
-    """The kernels are loaded by a step before it, which must not start the push."""
+    """A step before the run loads the kernels. It must not start the push."""
     prepared = prepare(RunConfig(scenario="stand"))
     push = Push(at=0.0, duration=0.1, force=(0.0, 20.0, 0.0))
     run = Run(replace(prepared, scenario=replace(prepared.scenario, pushes=(push,))))

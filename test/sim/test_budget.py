@@ -26,7 +26,7 @@ def falling(model: str) -> Simulator:
 
 @pytest.mark.parametrize("model", CONTACT_MODELS)
 def test_a_step_without_any_budget_ends_and_counts_as_unresolved(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some sweeps are always made: nothing goes through the ground, and the base gets no faster than in a free fall."""
+    """Some sweeps are always made: no body penetrates the ground, and the base is no faster than in free fall."""
     monkeypatch.setattr(steps, "STEP_BUDGET", 0)
     sim = falling(model)
     begun = fastest = float(np.abs(sim.v).max())

@@ -95,7 +95,7 @@ def test_standing_is_weighed_and_the_cop_is_that_of_the_simulator() -> None:
 
 
 def test_a_landing_peaks_as_the_plate_does_and_not_as_the_step() -> None:
-    """A fall of 5 cm onto rigid feet: impacts stand as J / h in a step, and ring with J w or less at a plate."""
+    """A fall of 5 cm onto rigid feet: impacts appear as J / h in a step, and cause ringing of up to J w at a plate."""
     peaks, bare = [], []
     for h in (1e-3, 2.5e-4):
         plate = PlateConfig(name="all", size=(3.0, 3.0), natural_frequency=200.0, damping=0.05, rate=20_000.0)

@@ -114,7 +114,7 @@ def test_the_rope_of_a_lift_is_above_where_the_robot_is_then() -> None:
 
 @pytest.mark.long
 def test_it_lifts_straight_up_from_where_the_robot_lies() -> None:
-    """The rope is fixed above the trunk that fell away from its first place, and takes the load without a jerk."""
+    """The rope is fixed above the displaced trunk, and takes the load without a jerk."""
     sim = hung(speed=0.3)
     sim.push(np.array([60.0, 0.0, 0.0, 0.0, 0.0, 0.0]), duration=0.4)
     sim.hang("release")
@@ -137,7 +137,7 @@ def test_it_lifts_straight_up_from_where_the_robot_lies() -> None:
 
 
 def test_a_rope_that_is_slack_pulls_nothing() -> None:
-    """The robot falls free below its anchor, once enough rope is out, as it does without a gantry."""
+    """The robot falls freely below its anchor until the rope is tight, as without a gantry."""
     sim, free = hung(1.0, speed=1.0), Simulator(ROBOT)
     sim.hang("release")
     steps(sim, 0.5)

@@ -204,7 +204,7 @@ def test_the_wrong_size_is_refused(biped: Robot) -> None:
 
 
 def test_a_weak_drive_gives_its_share_of_all(wheel: Robot) -> None:
-    """Half of a loop that would ask for three times the limit is half of the limit."""
+    """Half of a torque that would be three times the limit is half of the limit."""
     faults = FaultSchedule((Fault("drives", "scaled", amount=0.5),), wheel, H, 0)
     limit = wheel.effort_limit
     sim = Simulator(wheel)
@@ -296,7 +296,7 @@ def test_ticks_that_a_controller_never_saw_do_not_slow_it(
 
 
 def test_after_a_fall_the_drives_damp_as_they_kept_before(biped: Robot) -> None:
-    """A robot that takes impedances alone would never hear of torques."""
+    """A robot with impedance commands only would never receive torques."""
     controller = Stiff(biped, Stiff.Params(), H)
     guard, seen = Guard(controller, biped), Simulator(biped).reset()
     guard.reset(seen)

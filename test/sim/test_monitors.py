@@ -1,4 +1,4 @@
-"""Monitors of the physics: silent in motions of every model, and each of them heard where a model is broken."""
+"""Monitors of the physics: silent for every valid model, and each of them reports its kind of error."""
 
 from __future__ import annotations
 
@@ -364,7 +364,7 @@ def test_a_kept_step_repeats_to_the_bit(box: Robot, tmp_path: Path) -> None:
 
 
 def test_a_step_that_is_kept_while_a_stop_carries_repeats_to_the_bit(tmp_path: Path) -> None:
-    """A foot stands on the ground, with its knee at the stop that carried before the step: the file holds that."""
+    """A foot is on the ground with its knee at the joint limit of the previous step. The file contains that state."""
     robot = load_robot("biped14")
     sim, kept = Simulator(robot), tmp_path / "step.npz"
     knee = robot.joint_names.index("l_knee")

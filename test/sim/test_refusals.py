@@ -252,7 +252,7 @@ def test_a_reset_into_an_object_leaves_the_run_as_it_was() -> None:
 
 
 def test_torques_that_overflow_in_the_drives_are_a_divergence_and_no_wrong_command() -> None:
-    """All numbers of the command are finite; the product is not, and comes from the state as much."""
+    """All numbers of the command are finite, but the product with the state is not."""
     sim = alone()
     nu = sim.robot.nu
     huge = Command(np.full(nu, -1e308), np.full(nu, 1e308), np.full(nu, -1e308), np.full(nu, 1e10), np.full(nu, 1e10))
@@ -267,7 +267,7 @@ def test_torques_that_overflow_in_the_drives_are_a_divergence_and_no_wrong_comma
 
 @pytest.mark.parametrize("seed", [-1, 1.5, True, "1", np.nan, None])
 def test_what_is_no_seed_makes_no_simulator(seed: Any) -> None:
-    """Also where nothing is noisy: the seed is recorded, and would be refused when the run is repeated."""
+    """This includes simulations without noise: the seed is recorded, and the repetition would reject it."""
     with pytest.raises(ConfigError):
         Simulator(load_robot("biped14"), seed=seed)
 

@@ -519,7 +519,7 @@ def test_what_was_run_before_is_forgotten_by_reset_and_by_restore(
     ids=["things", "things, ncp", "gantry", "loops"],
 )
 def test_all_that_surrounds_a_robot_is_forgotten_and_restored(scene: Callable[[], Simulator], acts: set[str]) -> None:
-    """A fall among things, a rope, closed chains: to the bit as in a simulator that was never elsewhere."""
+    """A fall among objects, a rope, closed chains: equal to the bit to those of a new simulator."""
 
     def thrown(sim: Simulator, speed: float, ticks: int) -> list[dict[str, np.ndarray]]:
         torque = standing_torque(sim.robot)

@@ -1,4 +1,4 @@
-"""After the warm-up nothing is compiled or loaded any more: in real time it would stop the clock, for seconds."""
+"""After the warm-up nothing is compiled or loaded any more. In real time, that would stop the clock for seconds."""
 
 from __future__ import annotations
 

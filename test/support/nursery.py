@@ -1,7 +1,7 @@
 """Nodes as forks of one process with all imports, so that a node costs a test no import time.
 
-Each fork runs the node's own ``main`` with its own environment, arguments, DDS participant and exit code. Started as a
-program, this file is the parent process; it forks for every line that it reads.
+Each fork runs the node's own ``main`` with its own environment, arguments, DDS participant and exit code. The parent
+process is this file as a program; it forks for every line that it reads.
 """
 
 from __future__ import annotations

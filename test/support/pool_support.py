@@ -23,7 +23,7 @@ def refuse(name: str) -> NoReturn:
 
 
 def dies(work: tuple[str, int]) -> int:
-    """Return the square of a number; 1 takes its process down the first time, 3 each time. The folder knows."""
+    """Return the square of a number; 1 ends its process the first time, 3 each time. The folder stores the count."""
     folder, number = work
     before = len(list(Path(folder).glob(f"{number}.*")))
     (Path(folder) / f"{number}.{time.monotonic_ns()}").touch()
@@ -38,7 +38,7 @@ def hangs(_work: int) -> None:
 
 
 class Raises:
-    """A controller with a slip of the pen."""
+    """A controller with a typing error."""
 
     def __init__(self, *_made_with: object) -> None:
         pass

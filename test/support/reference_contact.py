@@ -65,8 +65,8 @@ def torsional_radius(polygon: Array, cop: Array) -> Array:
 
 
 def slips(shares: Array, arms: Array, V: Array) -> tuple[Array, Array]:
-    """Return Q_i (C, N, 3, 3) of the squares V Q_i V of the slips of the vertices, and the matrix (C, 3, 3)
-    sum w_i Q_i / |u_i| at V (C, 3).
+    """Return Q_i (C, N, 3, 3), with V Q_i V the square of the slip of a vertex, and
+    sum w_i Q_i / |u_i| (C, 3, 3) at V (C, 3).
 
     Args:
         shares, arms: (C, N), (C, N, 2) vertices from the CoP over c. V: (u_x, u_y, c w_z).
@@ -413,8 +413,8 @@ class _Solver:
     def _turn(self, k: int, which: Indices, slip: Array, turn: Array) -> None:
         """Fill ``turn`` with the change to the friction nearest to s + d u, d the inverse of the mobility over mu f_z.
 
-        That is s + d u - d V with the V that balances it, d V + grad D(V) = s + d u, by reweighted least squares: a few
-        of these iterations for each iteration of the slip.
+        That is s + d u - d V with the V that balances it, d V + grad D(V) = s + d u. Reweighted least squares finds it:
+        a few of these iterations for each iteration of the slip.
         """
         projection = self.step.projection
         if len(which) == 0:

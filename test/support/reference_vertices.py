@@ -1,8 +1,8 @@
 """Contact of one step without any sets: every vertex is a point with unilateral normal force and an exact Coulomb cone.
 
-The complementarity problem of Moreau and De Saxcé, solved by ADMM for many steps at once (Carpentier, Le Lidec,
-Montaut: "From compliant to rigid contact simulation: a unified and efficient approach", RSS 2024). It shares only two
-inputs with the models: the Delassus matrix and the velocities that position errors require.
+ADMM solves the complementarity problem of Moreau and De Saxcé for many steps at once. The method is that of Carpentier,
+Le Lidec, Montaut: "From compliant to rigid contact simulation: a unified and efficient approach" (RSS 2024). It shares
+only two inputs with the models: the Delassus matrix and the velocities that position errors require.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def check_fields(error: BaseException, **fields: Any) -> None:
 
 
 def faults_of(error: BaseException) -> set[tuple[str, Any]]:
-    """Return the last part of the place of all errors that one consists of, and the unknown name, or the value."""
+    """Return the last part of the place of all errors in a group, and the unknown name, or the value."""
     assert isinstance(error, ConfigError)
     faults = error.faults or (error,)
     return {(fault.place.rpartition(": ")[2], repr(getattr(fault, "name", fault.value))) for fault in faults}

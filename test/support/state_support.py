@@ -1,4 +1,4 @@
-"""All that a simulator shows and depends on, to the bit, and scenes in which all parts of one act."""
+"""Complete state and outputs of a simulator, to the bit, and scenes in which all of its parts act."""
 
 from __future__ import annotations
 

@@ -73,8 +73,8 @@ THEORY = {
     # A vertex in contact moves by x'' = -k_v x' - k_p (x - epsilon) under any load. It rests at epsilon, reached at the
     # rate k_p / k_v (2 per s: 4 s leave 3e-4 of the way). It is v / k_v deeper after a landing. Along the ground k_v
     # alone acts, so that a displaced foot does not return: it creeps by rounding and saturation. A rear edge may be
-    # required to rise at k_p epsilon, which takes (I + m h^2) k_p epsilon / (2 l) = 0.01 N.m of the 0.98 N.m that hold
-    # a box of 2 kg.
+    # required to rise at k_p epsilon. This takes (I + m h^2) k_p epsilon / (2 l) = 0.01 N.m of the 0.98 N.m that hold a
+    # box of 2 kg.
     "feedback_linearised": Theory(
         rigid=False,
         depth=lambda load: EPSILON,
@@ -87,10 +87,10 @@ THEORY = {
         creep=1e-6,
         drift=1e-6,
     ),
-    # Springs at the vertices. Damping is in proportion to the load, small for a light body: alpha 20 gives four
-    # vertices under a box of 2 kg a damping ratio of 3/4 alpha g sqrt(m / k) = 0.33. Bristles stick without creep; a
-    # pull bends them by f / k. The front edge of a box that is about to tip is d = m g / 2 k deep. Its centre is h d /
-    # (2 l) nearer to it: 0.2 % of l, and twice that while it rings.
+    # Springs at the vertices. Damping is in proportion to the load, small for a light body. With alpha 20, four
+    # vertices under a box of 2 kg have a damping ratio of 3/4 alpha g sqrt(m / k) = 0.33. Bristles stick without creep;
+    # a pull bends them by f / k. The front edge of a box that is about to tip is d = m g / 2 k deep. Its centre is h d
+    # / (2 l) nearer to it: 0.2 % of l, and twice that while it rings.
     "nonlinear_damping": Theory(
         rigid=False,
         depth=lambda load: load / STIFFNESS,

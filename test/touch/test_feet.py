@@ -77,7 +77,7 @@ def test_a_foot_slides_if_and_only_if_all_loaded_vertices_slip(model: str) -> No
 
 
 def test_a_model_without_an_answer_is_not_asked_again_in_that_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes its longest when it finds none; the feet are points at once, and the step has an answer."""
+    """The search takes longest if it fails. The feet become points at once, and the step has a solution."""
     solve = Touching.solve
 
     def without_answer(touching: Touching, ask: Callable[[], np.ndarray]) -> np.ndarray:
@@ -106,7 +106,7 @@ def test_a_model_without_an_answer_is_not_asked_again_in_that_step(monkeypatch: 
 
 @pytest.mark.parametrize(("share", "points"), [(0.5, False), (2.0, True)])
 def test_feet_beyond_their_cone_become_points(monkeypatch: pytest.MonkeyPatch, share: float, points: bool) -> None:
-    """A model that fits the others, with more friction than its feet can have, counts as one that does not agree."""
+    """A model that fits the others, with more friction than its feet can have, counts as inconsistent."""
     solve = Touching.solve
     solved: list[bool] = []
 

@@ -100,7 +100,10 @@ def test_links_that_meet_fast_are_never_in_each_other(tmp_path: Path, speed: flo
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("up", [-0.25, -0.1, 0.0, 0.25])
 def test_a_ball_meets_a_shaft_anywhere_along_it(tmp_path: Path, up: float, swapped: bool) -> None:
-    """A capsule across the way, as either one of the pair: they touch where radii add up, and share the speed."""
+    """A capsule across the path, as either one of the pair: contact begins at the sum of the radii.
+
+    Both speeds are then equal.
+    """
     shaft = f"{{kind: capsule, radius: 0.05, length: 0.6, placement: {{xyz: [0.0, 0.0, {up}]}}}}"
     robot = on_rails(tmp_path, *((shaft, SPHERE) if swapped else (SPHERE, shaft)))
     sim = Simulator(robot, hardware={"body_friction": 0.0})

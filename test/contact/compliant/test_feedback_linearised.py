@@ -26,7 +26,7 @@ def touching_projection(feet: int, n: int, seed: int, together: bool) -> tuple[P
     """Return feet on the ground in a random state, and the (3 feet n, 6 feet) map from their twists to vertices.
 
     Args:
-        feet, n: How many feet, vertices of each.
+        feet, n: Number of feet, and of vertices of each.
         seed: Of the state.
         together: Whether all feet are parts of one rigid body, so that G has rank 6.
     """
@@ -100,7 +100,7 @@ def box(tmp_path_factory: pytest.TempPathFactory) -> Robot:
 
 
 def test_depth_and_slip_die_off_as_the_parameters_say_whatever_the_mass(tmp_path: Path) -> None:
-    """A box let go below the surface and pushed: z'' = -k_p (z + epsilon) while it rises, x' ~ exp(-k_v t)."""
+    """A box is released below the surface and pushed: z'' = -k_p (z + epsilon) while it rises, x' ~ exp(-k_v t)."""
     k_p, k_v, epsilon, depth, speed = 500.0, 250.0, 1e-4, 1e-3, 1e-3
     t = 0.02
     for mass in (0.5, 50.0):
@@ -149,7 +149,7 @@ def test_epsilon_ends_false_impacts_of_a_standing_robot() -> None:
 
 @pytest.mark.parametrize("corner", [(0.7, 0.7), (-0.9, 0.6), (0.3, -0.95)])
 def test_a_body_rests_with_its_centre_near_a_corner(corner: tuple[float, float], tmp_path: Path) -> None:
-    """There forces of least norm would pull at the corner across; the others carry the body without it."""
+    """The minimum-norm forces would pull at the opposite corner. The other corners support the body without it."""
     vertices = np.array(rectangle(0.3, 0.2)) - np.array(corner) * [0.15, 0.1]
     sim = Simulator(box_robot(tmp_path, vertices.tolist()), contact="feedback_linearised")
     for _ in range(4000):
@@ -161,7 +161,10 @@ def test_a_body_rests_with_its_centre_near_a_corner(corner: tuple[float, float],
 
 
 def test_neighbouring_vertices_of_a_disc_do_not_push_against_each_other(tmp_path: Path) -> None:
-    """Three of 64 span a triangle 1 mm wide: any turn about its long side could be had by pulling at the middle one."""
+    """Three of 64 vertices span a triangle 1 mm wide.
+
+    A moment about its long side would otherwise pull at the middle one.
+    """
     radius, mass = 0.3, 2.0
     robot = box_robot(
         tmp_path, regular_polygon(64, radius), mass=mass, height=0.15, inertia=(0.036, 0.045, 0.054), mu_s=0.5, mu_d=0.5
@@ -186,7 +189,7 @@ def test_neighbouring_vertices_of_a_disc_do_not_push_against_each_other(tmp_path
 def test_every_vertex_of_a_sole_that_slides_and_spins_brakes_its_own_slip(
     box: Robot, speed: tuple[float, float], spin: float
 ) -> None:
-    """As points under Coulomb's law do; where it all ends is known from ``ncp``, which solves for that alone."""
+    """Each point follows Coulomb's law. The final position is known from ``ncp``, which solves for friction alone."""
     yaw = {}
     for model in ("feedback_linearised", "ncp"):
         sim = Simulator(box, contact=model)

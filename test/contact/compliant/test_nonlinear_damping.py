@@ -116,7 +116,10 @@ def test_a_body_let_go_at_the_surface_is_not_thrown_up(stiffness: float) -> None
 
 
 def test_what_sticks_does_not_creep(block: Robot) -> None:
-    """Under half of the friction that there is, for a minute: bristles bend by force over stiffness and stay so."""
+    """The force is half of the friction limit, for a minute.
+
+    The bristles bend by force over stiffness and do not creep.
+    """
     sim = settled(block)
     start = sim.q.copy()
     push(sim, sideways(50.0), 2.0)
@@ -168,7 +171,7 @@ def test_it_slips_at_mu_slides_on_the_cone_and_sticks_again(block: Robot) -> Non
 
 
 def test_a_foot_that_lands_sticks_by_the_force_of_its_dampers_too(block: Robot) -> None:
-    """At 1 m/s they make four times the force of the springs, which alone would not hold it."""
+    """At 1 m/s the damping forces are four times the spring forces, which alone would not hold the body."""
     sim = Simulator(block, contact=MODEL)
     sim.reset(sim.q, np.array([0.0, 0.6, -1.0, 0.0, 0.0, 0.0]))
     sim.advance(NOTHING)

@@ -1,4 +1,4 @@
-"""The motion of the feet within a step against closed forms: their turn, their flight, and when their impulse acted."""
+"""The motion of the feet within a step compared with closed forms: rotation, flight, and time of the impulse."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_forces_move_the_foot_and_are_booked_by_when_they_acted() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("kind", [FeedbackLinearised, NonlinearDamping])
 def test_vertices_that_come_and_go_without_an_end_end_the_step_as_unresolved(kind: type) -> None:
-    """Velocities that contacts elsewhere may ask about while they are off by 26 powers of ten; a step took minutes."""
+    """Velocities of other contacts may be wrong by 26 powers of ten during the solve. A step used to take minutes."""
     rng = np.random.default_rng(1)
     most = unresolved = 0
     for _ in range(40):

@@ -81,7 +81,7 @@ def test_no_drop_gains_energy(tmp_path: Path, model: str) -> None:
 
 
 def standing(robot: Robot) -> tuple[Dynamics, Exact]:
-    """Return the dynamics of a body over flat ground, and the contact model ``exact`` for it."""
+    """Return the dynamics of a body over flat ground, and its contact model ``exact``."""
     dynamics = Dynamics(robot, Ground.flat(), H)
     model = make_contact_model("exact", dynamics.projection, H)
     assert isinstance(model, Exact)
@@ -135,7 +135,7 @@ def test_no_set_is_sound_that_gains_more_than_lifting_its_foot_takes() -> None:
 
 
 def friction_error(p: Projection, model: Exact, k: int, vertices: Array, mu: float) -> float:
-    """Return how far friction of foot ``k`` is from Coulomb's at each of its vertices, as a share of mu f_z.
+    """Return the deviation of the friction of foot ``k`` from Coulomb's law at each vertex, as a fraction of mu f_z.
 
     Torsion counts over the arm of the farthest vertex.
     """
@@ -155,7 +155,9 @@ def friction_error(p: Projection, model: Exact, k: int, vertices: Array, mu: flo
 
 
 def test_feet_that_turn_about_a_vertex_have_the_friction_of_all_their_vertices() -> None:
-    """There turns of the slip do not end, and Newton's method does; also where two soles of a body are coupled."""
+    """The iteration of the slip does not converge there, but Newton's method does; also if two soles of a body are
+    coupled.
+    """
     rng = np.random.default_rng(0)
     found = 0
     for _ in range(300):
@@ -201,8 +203,9 @@ def put_down(rng: np.random.Generator, length: float) -> tuple[Array, Array]:
 
 
 def test_two_points_of_a_body_come_to_rest_where_they_would_with_forces_of_their_own() -> None:
-    """Their distance along the ground changes a little as one is put down, so that both cannot be held to the last
-    digit. Where they are taken as at rest they go less than a micrometre, and less than that from where ncp has them.
+    """The distance of the points along the ground changes a little as one is put down, so both cannot be held exactly.
+
+    At rest they move by less than a micrometre, and deviate by less from the result of ncp.
     """
     rng = np.random.default_rng(0)
     rested = 0
@@ -252,7 +255,7 @@ def test_a_foot_rests_only_with_a_friction_that_its_vertices_can_have(
 
 
 def test_two_points_of_a_body_stick_though_that_is_a_contradiction_in_the_last_digits() -> None:
-    """They are held at once, without a search for frictions, and with forces of the size of the weight."""
+    """They stick at once, without a search for friction, and with forces of the size of the weight."""
     rng = np.random.default_rng(1)
     for _ in range(50):
         length, mass = rng.uniform(0.1, 0.3), rng.uniform(0.5, 5.0)
@@ -291,9 +294,10 @@ def test_an_edge_that_is_loaded_at_one_end_turns_about_it() -> None:
 
 
 def test_what_slid_before_finds_an_answer_that_pushes_where_there_is_one() -> None:
-    """With much friction below a high mass, the slip of the last step may lead to a pull; all edges of random states.
+    """With large friction below a high mass, the slip of the last step may lead to a pulling force. All edges of random
+    states are tested.
 
-    Without a memory the answer is found from the force that would make the foot stick.
+    Without a warm start, the solution follows from the force that would make the foot stick.
     """
     rng = np.random.default_rng(3)
     pushes = 0

@@ -94,7 +94,7 @@ def test_the_limit_surface_is_what_the_vertices_can_carry() -> None:
 
 
 def test_friction_of_a_slip_is_the_nearest_point_of_the_limit_surface() -> None:
-    """Nothing that the vertices can carry is nearer, in the metric of the mobility; inside it is the point itself."""
+    """No feasible friction is nearer, in the metric of the mobility. A point inside is its own projection."""
     rng = np.random.default_rng(4)
     inside = 0
     for _ in range(200):

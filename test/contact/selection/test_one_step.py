@@ -150,7 +150,7 @@ def test_no_direction_is_special(box: Robot, yaw: float, pitch: float, roll: flo
     try:
         run(plain, 200)
         box.model.gravity.linear = turn @ gravity
-        # A simulator takes its model as it is when it is made.
+        # A simulator uses the model with the parameters at its creation.
         turned = Simulator(box, Ground.plane(np.array([0.3, -0.2, 0.5]), turn))
         turned.reset(pin.SE3ToXYZQUAT(pin.SE3(turn, np.array([0.3, -0.2, 0.5]))), slide)
         run(turned, 200)
@@ -171,7 +171,7 @@ feet:
 
 
 def test_four_points_of_one_body_brake_as_under_exact(folder: Path) -> None:
-    """Each is unloaded now and again in the search of its slip, and has its direction when it is loaded again."""
+    """Each vertex is unloaded repeatedly in the search of its slip, and gets a direction when it is loaded again."""
     text = box_robot(folder, rectangle(0.3, 0.2), mass=5.0).source.read_text()
     feet = "".join(
         f"  foot{i}: {{frame: body, vertices: [[{x}, {y}]], friction_static: 0.45, friction_dynamic: 0.45}}\n"

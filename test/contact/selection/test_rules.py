@@ -26,7 +26,7 @@ TOLERANCE = 1e-9
 
 
 def one_foot(vertices: np.ndarray, fz: float, cop: tuple[float, float], kind: int) -> tuple[Projection, Selection]:
-    """Return a level foot that carries ``fz`` [N.s] at ``cop``, as a candidate that has been solved for."""
+    """Return a level foot with load ``fz`` [N.s] at ``cop``, as a solved candidate."""
     p = Projection.of_soles((Sole("sole", "sole", 0, pin.SE3.Identity(), vertices, 0.5, 0.5),))
     p.offsets[0, :, :2] = vertices
     settings = Settings(H, gamma=0.2, threshold=BAND, tolerance=TOLERANCE, rules=kind)
@@ -80,7 +80,7 @@ def test_cop_beyond_an_edge_releases_to_that_edge() -> None:
 
 @pytest.mark.parametrize("mode", [FACE, FRONT])
 def test_a_torque_without_load_is_a_pull(mode: int) -> None:
-    """It has no CoP that could be outside, yet some vertex would have to pull."""
+    """It has no CoP outside, but some vertex would have to pull."""
     p, s = one_foot(SOLE, 0.0, (0.0, 0.0), REVISED)
     s.trial.mode[0] = mode
     s.trial.converged[0] = True

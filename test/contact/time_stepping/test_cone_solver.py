@@ -1,4 +1,4 @@
-"""Both solvers of point contacts on states thrown about, against the laws and against solvers of other authors."""
+"""Both solvers of point contacts on random states, compared with the laws and third-party solvers."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_random_steps_agree_with_admm_in_numpy(random_solved: tuple[list[Step], 
 
 
 def test_pinocchio_calls_the_same_impulses_a_solution() -> None:
-    """Pinocchio's ADMM on the vertices of biped14, from nothing: the same velocities, from a solver of other authors.
+    """Pinocchio's ADMM on the vertices of biped14 without a warm start: a third-party solver with the same velocities.
 
     It converges in most of these steps, and in a few of them to another solution.
     """
@@ -198,7 +198,7 @@ def two_points(rng: np.random.Generator, apart: float) -> tuple[ConeProblem, np.
     q.mu[:] = rng.uniform(0.3, 1.5)
     q.mobility[:] = np.trace((J @ inverse @ J.T).reshape(2, 3, 2, 3)[[0, 1], :, [0, 1]], axis1=1, axis2=2) / 3.0
     along = (arms[1] - arms[0]) / np.linalg.norm(arms[1] - arms[0])
-    # At rest under its weight, which both carry: between them.
+    # It rests under its weight, which both points share.
     w = np.concatenate([[0.0, 0.0, -9.81 * H], 1e-3 * rng.normal(size=3)])
     q.g[:] = (J @ w).reshape(2, 3) + np.outer([0.0, apart], along * [1.0, 1.0, 0.0])
     q.scale[0] = 100.0 * H
@@ -273,7 +273,7 @@ def test_a_point_that_leaves_carries_nothing() -> None:
 
 @pytest.mark.parametrize("enough", [0.0, POLISHED_PART])
 def test_what_a_solve_that_ends_early_leaves_on_a_point_that_leaves_is_cleared(enough: float) -> None:
-    """And no more than that: a point that leaves no faster than its own impulse moves it has an impulse that counts."""
+    """This is the limit: a point that separates no faster than its own impulse moves it has a valid impulse."""
     q = ConeProblem.of_feet(2, 3, TOLERANCE, 100)
     q.points[0], q.enough[0], q.scale[0], q.mobility[:] = 3, enough, 0.5, 2.0
     # Without a reserve in the residual, only forces that change a speed by less than rounding are cleared.

@@ -47,7 +47,7 @@ def lcp_simulator(robot: Robot, h: float = H, **params: float) -> Simulator:
 @pytest.mark.parametrize("sides", [4, 5, 16])
 @pytest.mark.parametrize("angle", [0.0, 0.3, np.pi / 4, -1.9])
 def test_a_body_sticks_up_to_the_cone_and_slides_beyond(body: Robot, sides: int, angle: float) -> None:
-    """mu m g in every direction, however few the sides: a corner of each pyramid is opposite to the pull."""
+    """mu m g in every direction, for any number of sides: a corner of each pyramid is opposite to the pull."""
     limit = 0.5 * MASS * G
     for share in (0.9999, 1.0001):
         sim = lcp_simulator(body, sides=sides)
@@ -86,7 +86,10 @@ def test_a_body_slides_straight_and_stops(body: Robot, angle: float) -> None:
 
 @pytest.mark.parametrize("across", [0.58, 0.62])
 def test_a_pyramid_turns_with_friction_that_changes_at_once(body: Robot, across: float) -> None:
-    """0.8 of mu m g along t1, and then another pull across: it holds to 0.6, where four corners that stay hold 0.2."""
+    """A pull of 0.8 of mu m g along t1, then another one across.
+
+    It sticks up to 0.6; fixed corners would stick up to 0.2.
+    """
     sim = lcp_simulator(body)
     limit = 0.5 * MASS * G
     for step in range(60):
@@ -153,7 +156,10 @@ def energy_of(sim: Simulator) -> float:
 
 @pytest.mark.parametrize("e", [0.0, 0.3, 0.8, 1.0])
 def test_energy_never_rises_in_flat_drops(body: Robot, e: float) -> None:
-    """Neither at impacts nor between them; without loss at e = 1, and at rest in the end for e < 1."""
+    """Energy rises neither at impacts nor between them.
+
+    It is constant for e = 1, and the ball comes to rest for e < 1.
+    """
     sim = lcp_simulator(body, restitution=e)
     sim.reset(np.array([0.0, 0.0, 0.05, 0.0, 0.0, 0.0, 1.0]))
     start = energy_of(sim)
@@ -191,7 +197,7 @@ def test_a_bounce_returns_e_of_the_speed(body: Robot, e: float) -> None:
 
 
 def test_the_impact_of_a_landing_is_its_momentum(body: Robot) -> None:
-    """One step has all of it, and the weight for the rest of the step; then there is the weight."""
+    """One step contains the impact and the weight for its rest. After that, there is only the weight."""
     sim = lcp_simulator(body)
     sim.reset(np.array([0.0, 0.0, 0.05, 0.0, 0.0, 0.0, 1.0]))
     speed = np.sqrt(2.0 * G * 0.05)
@@ -304,7 +310,7 @@ def lone_foot(response: Array, w_free: Array) -> tuple[Projection, Lcp]:
 
 
 def test_a_planar_foot_has_rows_of_zeros() -> None:
-    """It cannot move along t2, roll or turn: it rests with its weight, and slides along t1 only."""
+    """It cannot move along t2, roll or turn. It rests with its weight, and slides along t1 only."""
     response = np.diag([0.5, 0.0, 0.5, 0.0, 20.0, 0.0])
     for pull in (0.1, 2.0):
         w_free = np.array([pull * G * H, 0.0, -G * H, 0.0, 0.0, 0.0])
@@ -319,7 +325,7 @@ def test_a_planar_foot_has_rows_of_zeros() -> None:
 
 
 def test_a_foot_that_no_impulse_stops_is_counted_and_left_alone() -> None:
-    """Nothing that can push it moves it, so nothing solves the step: no impulse, no NaN, one unresolved step."""
+    """No contact force can move it, so the step has no solution: no impulse, no NaN, one unresolved step."""
     projection, contact = lone_foot(np.zeros((6, 6)), np.array([0.1, 0.0, -1.0, 0.0, 0.0, 0.0]))
     result = contact.solve(projection)
     assert result.unresolved == 1
@@ -362,7 +368,7 @@ def test_robots_stand_and_squat_without_pivots(name: str, scenario: str) -> None
 
 
 def test_falls_with_limp_joints_have_an_answer_in_every_step() -> None:
-    """Newton's method alone does not solve them: Lemke's has to help, and its answers are as sharp."""
+    """Newton's method alone does not solve them. Lemke's method has to help, and its results are as accurate."""
     robot = load_robot("biped14")
     rng = np.random.default_rng(34)
     sim = lcp_simulator(robot)
@@ -377,7 +383,7 @@ def test_falls_with_limp_joints_have_an_answer_in_every_step() -> None:
         for _ in range(500):
             sim.step(np.zeros(robot.nu))
             pivoted += contact.pivots > 0
-            # Stops are the dynamics' to find: here and there no set of them goes with the contacts' answer.
+            # The dynamics finds the joint limits. In a few cases, no set of limits is consistent with the contacts.
             of_stops += sim.dynamics.unresolved
             assert contact.residual < 1e-9
             assert (sim.contact.vertex_forces[:, :, 2] >= 0.0).all()

@@ -177,7 +177,10 @@ def test_a_flat_landing_is_an_impact_and_weight_ever_after(box: Robot) -> None:
 
 @pytest.mark.parametrize("n", [3, 4, 8])
 def test_thrown_boxes_never_gain_energy(folder: Path, n: int) -> None:
-    """Against the same step without contact. Heights that differ in the landing step are all that may add any."""
+    """The comparison is with the same step without contact.
+
+    Only height differences in the landing step may add energy.
+    """
     robot = box_robot(folder, regular_polygon(n, 0.15))
     corners = np.column_stack([robot.soles[0].vertices, np.zeros(n)])
     rng = np.random.default_rng(n)
@@ -197,7 +200,10 @@ def test_thrown_boxes_never_gain_energy(folder: Path, n: int) -> None:
 
 @pytest.mark.parametrize("name", ["biped14", "talos"])
 def test_a_sticking_stance_carries_what_constraint_selection_says(name: str) -> None:
-    """Both find the one pair of wrenches that holds both faces still; compared from the same states, step by step."""
+    """Both find the only pair of wrenches that holds both faces still.
+
+    The comparison is from the same states, step by step.
+    """
     robot = load_robot(name)
     motion = Motion(robot, SCENARIOS["squat"], "exact")
     other = simulated(robot)
@@ -207,7 +213,7 @@ def test_a_sticking_stance_carries_what_constraint_selection_says(name: str) -> 
         other.q, other.v = motion.sim.q.copy(), motion.sim.v.copy()
         theirs = motion.step(tau)
         mine = other.advance(tau)
-        # Selection goes back to its anchors, and the model to its own: begin to compare where both have them.
+        # Selection and the model return to their own anchors. The comparison begins when both have reached them.
         if i >= 5:
             worst = max(worst, float(np.abs(mine.wrench - theirs.wrench).max()))
     assert worst < 1e-3 * robot.weight
@@ -255,7 +261,7 @@ def chair(folder: Path) -> Robot:
 
 
 def test_a_chair_of_32_vertices_stands_and_lands(folder: Path) -> None:
-    """Of 96 forces six combinations matter: the rest is free, stays bounded, and no leg pulls."""
+    """Of 96 forces only six combinations matter. The rest is free and bounded, and no leg pulls."""
     robot = chair(folder)
     sim = simulated(robot)
     run(sim, 300)
@@ -265,14 +271,14 @@ def test_a_chair_of_32_vertices_stands_and_lands(folder: Path) -> None:
     for _ in range(1500):
         sim.advance(NOTHING)
         assert (sim.contact.vertex_forces[:, :, 2] >= -1e-6).all()
-    # The page says how rare a step above the tolerance is, and that its impulses are the best there are.
+    # The page states how rare a step above the tolerance is, and that its impulses are the best found.
     assert sim.contact.unresolved <= 1
     np.testing.assert_allclose(sim.v, 0.0, atol=1e-6)
     assert np.abs(sim.contact.vertex_forces).max() < robot.weight
 
 
 def test_a_planar_robot_has_rows_that_nothing_moves() -> None:
-    """Its Delassus matrix has zero rows: the feet cannot leave the plane, and no force is asked to keep them there."""
+    """Its Delassus matrix has zero rows: the feet cannot leave the plane, and no force acts across it."""
     robot = special_robot("block")
     sim = simulated(robot)
     rng = np.random.default_rng(1)

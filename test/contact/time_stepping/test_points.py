@@ -91,7 +91,7 @@ def test_a_budget_cuts_short_and_leaves_half() -> None:
 
 @pytest.mark.parametrize("tolerance", [1e-1, 1e-2, 1e-3, 1e-4])
 def test_no_impulse_is_outside_its_cone(tolerance: float) -> None:
-    """Not even where the bodies cannot reach the speeds that contact asks for, so that there is no solution."""
+    """This holds even if the bodies cannot reach the required speeds, so that there is no solution."""
     rng = np.random.default_rng(0)
     for _ in range(300):
         q, D = problem(rng, tolerance)

@@ -70,7 +70,7 @@ def test_real_sensors_follow_ten_metres_to_five_millimetres(seed: int) -> None:
 
 
 def test_tilt_of_the_imu_is_not_taken_for_a_slope() -> None:
-    """A pitch that is off by 3 mrad would sink the robot by 3 mm a metre, and does if no ground is taken as level."""
+    """A pitch error of 3 mrad sinks the estimate by 3 mm per metre unless it assumes level ground."""
     log = walk()
     tilted = dict(log.measured)
     off = pin.Quaternion(pin.exp3(np.array([0.0, 0.003, 0.0])))
@@ -95,7 +95,7 @@ def test_robots_whose_imu_sits_anywhere_squat(name: str) -> None:
     assert norm(seen.position).max() < 1e-4
     assert norm(seen.velocity).max() < 2e-3
     assert seen.contact.all()
-    # Feet at rest have no inertia to be added back.
+    # Feet at rest have no inertial force to compensate.
     rest = slice(5, None)
     assert np.abs(seen.wrench[rest] - log.wrench[rest]).max() < 0.5
 
@@ -133,7 +133,7 @@ def test_the_order_of_the_feet_does_not_matter() -> None:
 @settings(max_examples=10)
 @given(st.tuples(*[st.floats(-5.0, 5.0)] * 3), st.floats(-3.1, 3.1), st.floats(-3.1, 3.1))
 def test_the_world_may_lie_anywhere(origin: tuple[float, float, float], yaw: float, imu_yaw: float) -> None:
-    """The same motion from another pose, and by an IMU with another north, is the same motion elsewhere."""
+    """The same motion from another pose, with an IMU with another north, is the same motion elsewhere."""
     log = with_noise(squat("biped14").part(0, 300), 3)
     turn = pin.utils.rotate("z", imu_yaw)
     measured = dict(log.measured)
@@ -189,7 +189,7 @@ def test_a_jump_is_bridged_by_the_imu() -> None:
     seen = look(log)
     flight = (log.wrench[:, :, 2] == 0.0).all(axis=1)
     assert flight.sum() > 100
-    # Feet that are pulled up and stretched again in the air are not taken for feet on the ground.
+    # Airborne feet that are pulled up and stretched again do not count as feet on the ground.
     late = np.convolve(flight, np.ones(10))[: len(flight)] > 9.5
     assert not seen.contact[late].any()
     # Positions of a step on the ground go with the velocity at its end, not in its middle as the estimator takes it.
@@ -226,7 +226,7 @@ def test_the_same_measurements_give_the_same_bits() -> None:
 )
 @settings(max_examples=30)
 def test_contact_needs_a_force_that_lasts(forces: list[tuple[float, int]], debounce: float) -> None:
-    """Against the rule said in words, foot by foot: on above 6 % of the weight, off below 3 %, if it lasts."""
+    """The reference is the rule in plain Python, foot by foot: on above 6 % of the weight, off below 3 %."""
     robot = loaded("biped14")
     log = standing(robot, 2)
     params = EstimatorParams(debounce=debounce)

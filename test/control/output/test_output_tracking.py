@@ -211,7 +211,7 @@ def test_a_layer_that_is_crossed_within_a_tick_is_refused(arm: Robot) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("name", TRACKING)
 def test_a_biped_stands_and_squats(biped14: Robot, name: str) -> None:
-    """Both feet stay faces that stick, and joints go where they should with the constraint of the feet in the model."""
+    """Both feet stay sticking faces, and the joints follow their targets with the foot constraint in the model."""
     depth, period, ramp = 0.1, 1.0, 0.4
     sim = Simulator(biped14)
     observation = sim.reset()

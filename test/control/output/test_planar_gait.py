@@ -80,7 +80,7 @@ def test_feet_are_flat_and_a_step_apart_and_the_trunk_is_upright(biped: Robot, w
 
 
 def test_the_centre_of_pressure_is_that_of_newton_and_euler(biped: Robot, walk: PlanarWalk) -> None:
-    """From the momentum of all bodies, by differences, against where the plan wants it: mid-foot on one foot."""
+    """The momentum of all bodies, by differences, compared with the plan: mid-foot in single support."""
     h = 1e-3
     model, data = biped.model, biped.model.createData()
     landed = GAIT.walk_begin + 2.0 * GAIT.period + GAIT.step_duration
@@ -154,7 +154,10 @@ def _com_rise(biped: Robot, a: np.ndarray) -> float:
 
 @pytest.mark.parametrize("acceleration", [-2.0, -1.5, 1.5])
 def test_joints_give_way_where_the_foot_would_tip(biped: Robot, acceleration: float) -> None:
-    """On one foot, asked to throw the body at the ankle: the CoP stops before the edge, the foot stays, joints lag."""
+    """In single support, a command throws the body at the ankle.
+
+    The CoP stops before the edge, the foot stays, joints lag.
+    """
     q = biped.q_nominal.copy()
     q[biped.idx_q[3:]] += [-0.4, 0.8, -0.4]
     sim = Simulator(biped)

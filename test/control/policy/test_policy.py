@@ -61,7 +61,7 @@ def test_it_sees_and_gives_what_its_file_says(tmp_path: Path) -> None:
 
 
 def test_joints_go_by_name(tmp_path: Path) -> None:
-    """Lists are in the file's order, the robot has its own; joints that the network does not move are held."""
+    """Lists have the order of the file, and the robot has its own. Joints that the network does not move are held."""
     order = np.random.default_rng(3).permutation(14)
     joints = [JOINTS[i] for i in order]
     moved, default = joints[3:9], np.arange(14) * 0.01

@@ -143,7 +143,7 @@ def test_statics_know_no_base_pose(name: str, seed: int) -> None:
     here, there = StaticSupport(robot, 0.0), StaticSupport(robot, 0.0)
     torque = here.torque(measured(robot, q)).copy()
     assert there.torque(measured(robot, moved)) == pytest.approx(torque, abs=1e-9 * robot.weight)
-    # The force rows always balance; the moment rows too, unless the CoM has left the soles.
+    # The force equations always balance. The moment equations do so unless the CoM has left the soles.
     assert np.abs(torque[:3]).max() < 1e-9 * robot.weight
 
 
@@ -181,7 +181,7 @@ def test_without_ground_only_gravity_is_held(robot: Robot) -> None:
     support.torque(observation)
     torque = support.torque(observation)
     gravity = pin.computeGeneralizedGravity(robot.model, robot.model.createData(), robot.q_nominal)
-    # In motions of the joints that keep chains closed, drives do the work of gravity.
+    # In motions that keep the chains closed, the drives do the work of gravity.
     motions = np.eye(robot.model.nv)[6:]
     if robot.loops:
         rows = LoopEquations(robot.model, robot.loops).at(robot.q_nominal)[1]
@@ -265,7 +265,10 @@ def test_default_gains_are_stable_at_their_rate(robot: Robot) -> None:
 
 @pytest.mark.parametrize("delay", [1, 2, 3])
 def test_stands_with_torques_that_arrive_late(robot: Robot, delay: int) -> None:
-    """A real-time loop over a network costs one to three ticks; a push in between asks for all of the margin."""
+    """A real-time loop over a network has a delay of one to three ticks.
+
+    A push during the delay uses the full margin.
+    """
     run = Run(robot)
     late = [run.controller.update(run.observation).tau_joint.copy()] * (delay + 1)
     run.sim.push(np.array([0.3 * robot.weight, 0.0, 0.0, 0.0, 0.0, 0.0]), duration=0.03)

@@ -146,7 +146,7 @@ def pressure_off(run: Trace, name: str) -> float:
 
 @pytest.mark.parametrize("name", sampled(ROBOTS))
 def test_the_centre_of_pressure_rests_where_it_was_planned(name: str) -> None:
-    """In the middle of the carrying foot, though the swinging leg pushes it about."""
+    """It is in the middle of the stance foot, although the swing leg causes a reaction."""
     assert pressure_off(walk(name), name) < 0.01
 
 

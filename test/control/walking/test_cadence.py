@@ -39,7 +39,7 @@ def test_who_walks_faster_takes_longer_and_quicker_steps(height: float, one: flo
 
 @given(heights, speeds, st.floats(0.5, 2.0))
 def test_robots_of_all_sizes_walk_alike(height: float, speed: float, scale: float) -> None:
-    """At the same Froude number, in the same number of 1 / omega."""
+    """The step times are equal in units of 1 / omega if the Froude numbers are equal."""
     small, large = chosen(height).timing(speed), chosen(scale * height).timing(np.sqrt(scale) * speed)
     assert np.array(large) == pytest.approx(np.sqrt(scale) * np.array(small))
 

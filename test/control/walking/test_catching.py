@@ -33,7 +33,7 @@ pairs = st.tuples(st.floats(-1.0, 1.0), st.floats(-1.0, 1.0)).map(np.array)
 LAND, FOOT, LEFT = np.array([0.2, WIDTH]), np.array([-0.05, WIDTH]), 0.4
 BOX = np.array([-0.5, 0.14]), np.array([0.5, 0.5])
 MEAN = np.array([0.02, 0.0])
-"""A constant ZMP that leads the DCM of a walk to where it is wanted when the foot lands."""
+"""A constant ZMP that moves the DCM of a walk to its target at touchdown."""
 
 
 def step_with(

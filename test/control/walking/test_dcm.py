@@ -64,7 +64,7 @@ def test_the_dcm_flows_from_beginning_to_end_without_a_step(case: Case) -> None:
 
 @given(cases(), st.floats(0.001, 0.999))
 def test_the_dcm_runs_away_from_the_zmp(case: Case, share: float) -> None:
-    """xi' = omega (xi - p) within every piece: differences of fourth order."""
+    """xi' = omega (xi - p) within every piece, by differences of fourth order."""
     for start, end in zip(case.knots[:-1], case.knots[1:], strict=True):
         h = 2e-3 * (end - start)
         t = start + 2.0 * h + share * (end - start - 4.0 * h)
@@ -100,7 +100,7 @@ def test_a_new_beginning_moves_the_first_pieces_alone(case: Case, wanted: Array,
     before = DcmPlan(*(array.copy() for array in case.plan))
     begin_at(case.plan, case.omega, pieces, case.begin, wanted, np.inf)
     shift = case.plan.zmp - before.zmp
-    # xi(T) - p grows by exp(omega T): the shift that makes up for a step of the beginning is the same on all pieces.
+    # xi(T) - p grows by exp(omega T), so the shift that corrects an initial step is the same on all pieces.
     share = 1.0 - np.exp(-case.omega * (case.knots[pieces] - case.knots[0]))
     expected = np.zeros_like(shift)
     expected[:pieces, :, 0] = (wanted - case.begin) / share

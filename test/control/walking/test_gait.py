@@ -54,7 +54,7 @@ class Walked:
         assert gait.phase == "double"
         before = self.dcm(gait.end)
         gait.lift_off(gait.end, before, self.p, self.R, np.array(command))
-        # No command makes the DCM jump.
+        # A command does not cause a jump of the DCM.
         assert np.abs(self.dcm(gait.begin) - before).max() < 1e-9
         self.p[foot], self.R[foot] = gait.step.land_p, gait.step.land_R
         self.centres.append(gait.state.centre)

@@ -29,8 +29,8 @@ BEGIN, HOLD = 1.0, 5.0
 class Rows(NamedTuple):
     """One row per tick: time [s], loads of the feet [N], origins of the soles [m], and whether the robot fell.
 
-    ``speed`` and ``spin`` are those of the ball [m/s], [rad/s]. ``robot`` is the change of the momentum of the robot in
-    the tick [N.s], and ``ground`` the impulse of the ground on its feet.
+    ``speed`` and ``spin`` are those of the ball [m/s], [rad/s]. ``robot`` is the change of the robot's momentum in the
+    tick [N.s]. ``ground`` is the impulse of the ground on its feet.
     """
 
     t: Array
@@ -98,7 +98,7 @@ def test_it_stands_on_one_leg_for_five_seconds() -> None:
     assert times[-1] - times[0] > HOLD + 1.0
     assert lifted[(run.t > times[0]) & (run.t < times[-1])].all()
     still = (run.t > times[0] + 1.0) & (run.t < times[0] + HOLD - 0.5)
-    # At rest: neither foot moves, and the one carries all of the weight.
+    # At rest neither foot moves, and the stance foot supports the full weight.
     assert np.ptp(run.feet[still], axis=0).max() < 1e-4
     assert np.ptp(run.load[still, 0]) < 0.5
 

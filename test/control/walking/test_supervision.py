@@ -54,7 +54,7 @@ def test_the_zmp_around_a_touch_down_counts_for_nothing_and_none_does_without_su
 
 
 def test_after_a_reset_a_supervisor_is_a_new_one() -> None:
-    """Nothing is left of time near the edge, of bad steps, or of a touch-down of before."""
+    """No time near the edge, bad steps, or earlier touchdown remains."""
     supervisor = Supervisor(PARAMS, DT)
     step(supervisor, 0.2)
     supervisor.touched_down(100.0)

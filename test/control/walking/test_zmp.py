@@ -67,7 +67,10 @@ class TestOneWalk:
         assert speed == pytest.approx(SPEED[name], rel=0.03)
 
     def test_loads_of_the_feet_do_not_jump_while_both_stand(self, name: str) -> None:
-        """From between the feet to under the one that will stand; in no tick by 1 % of the weight."""
+        """The ZMP moves from between the feet to under the next stance foot.
+
+        No tick changes it by 1 % of the weight.
+        """
         walker, rows = walk(name)
         lifted = int(np.flatnonzero(rows.flying >= 0)[0])
         jumps = np.abs(np.diff(rows.force[100:lifted], axis=0))
@@ -227,7 +230,7 @@ def test_walking_takes_feedback_of_any_reasonable_gain(gain: float) -> None:
 
 
 def test_slow_steps_are_no_longer_than_legs_reach() -> None:
-    """A step of 2.6 s at the velocity wanted would be 1.3 m: the robot walks more slowly, and its knees stay bent."""
+    """A step of 2.6 s at the commanded velocity would be 1.3 m long. The robot walks more slowly with bent knees."""
     walker = Walker("biped14", double_support=2.0).go(1.0).go(8.0, (0.5, 0.0, 0.0))
     assert walker.fell is None
     assert walker.rows.knee.min() > 0.05

@@ -97,8 +97,8 @@ def hard_cases() -> list[tuple[str, Problem]]:
 def test_hard_cases_of_a_random_search(name: str, problem: Problem) -> None:
     """Each case made some version of the method fail: by rounding in degenerate rows, by a ray, or by a cycle.
 
-    ``landing`` is a step of biped14, and ``noise`` has errors of 1e-13 in dependent rows. ``scales`` has rows and
-    columns in units up to 1e8 apart, and ``ties`` has numbers rounded to tenths.
+    ``landing`` is a step of biped14. ``noise`` has errors of 1e-13 in dependent rows. ``scales`` has rows and columns
+    in units up to 1e8 apart. ``ties`` has numbers rounded to tenths.
     """
     M, q = problem
     result = solve_lcp(M, q)

@@ -204,7 +204,7 @@ def test_a_bag_full_of_holes_says_how_full(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_what_arrives_with_its_joint_states_belongs_to_them(tmp_path: Path) -> None:
-    """A recorder's clock may be coarse, and one that was set back stands still until it has caught up."""
+    """A recorder's clock may be coarse. After it was set back, its time stands still until it has caught up."""
     bag = BagWriter(tmp_path / "bag")
     number = "std_msgs/msg/Float64"
     joints, margin = bag.add_topic(topic("/joint_states", JOINTS)), bag.add_topic(topic("/controller/margin", number))
@@ -333,7 +333,7 @@ def test_a_bag_without_joint_states_says_what_it_has(tmp_path: Path) -> None:
 
 
 def test_a_stamp_out_of_order_is_no_reset(tmp_path: Path) -> None:
-    """One IMU message stamped 1 us before the one before it left IMU data in none of the rows before it."""
+    """One IMU message stamped 1 us before its predecessor used to remove the IMU data of all earlier rows."""
     kind = "sensor_msgs/msg/Imu"
     messages = bag_messages(range(100))
     for i in range(100):
@@ -347,10 +347,7 @@ def test_a_stamp_out_of_order_is_no_reset(tmp_path: Path) -> None:
 
 
 def test_a_topic_that_a_reset_ends_does_not_reach_beyond_it(tmp_path: Path) -> None:
-    """/odom was sent only before the reset.
-
-    Counted from the end, its only segment used to be taken for the last one.
-    """
+    """/odom was sent only before the reset. It has a single segment, which used to be taken for the last one."""
     kind, messages = "nav_msgs/msg/Odometry", []
     for stretch, ticks in enumerate((50, 30)):
         for message in bag_messages(range(ticks)):

@@ -1,4 +1,4 @@
-"""ROS messages decoded into columns: every layout, either endianness, and damage that is named."""
+"""ROS messages decoded into columns: every layout, either endianness, and named damage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bag on the disk: read back by us and by the libraries that others read it with, whole, unfinished and torn."""
+"""The bag on the disk: read by us and by third-party libraries, whole, unfinished and torn."""
 
 from __future__ import annotations
 

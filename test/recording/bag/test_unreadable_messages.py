@@ -1,4 +1,4 @@
-"""Bags with messages that no node of ours has sent, on every topic that a reader takes: the rest is read."""
+"""Bags with invalid messages on every topic that a reader uses: the rest is read."""
 
 from __future__ import annotations
 

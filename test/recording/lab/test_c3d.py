@@ -135,7 +135,7 @@ def edited(path: Path, edit: Callable[[Any], None]) -> Path:
 
 
 def test_frames_without_a_load_are_zero(tmp_path: Path) -> None:
-    """Both plates of a file read 7 N too much; one is unloaded in the frames that the file names, one is not."""
+    """Both plates of a file read 7 N too much. One is unloaded in the frames that the file names, the other is not."""
     samples: list[Any] = []
 
     def edit(file: Any) -> None:

@@ -127,7 +127,9 @@ def check(trial: LabTrial, plate: TruePlate, error: Any = None, number: int = 0)
 
 
 def test_any_mixture_of_rates_processors_scales_units_and_types_is_read_or_refused(tmp_path: Path) -> None:
-    """To the resolution of each file; benchmarks/c3d_files.py does more of them and compares with other readers."""
+    """The tolerance is the resolution of each file. benchmarks/c3d_files.py does more of them and compares with other
+    readers.
+    """
     refused = 0
     for seed in range(40):
         case = random_case(seed, tmp_path / "trial.c3d")
@@ -253,7 +255,7 @@ def test_a_long_file_that_ends_too_early_is_refused(tmp_path: Path) -> None:
 def test_counts_that_contradict_each_other_are_refused_by_name(
     late: Callable[[Groups], None], header: dict[str, Any], place: str, tmp_path: Path
 ) -> None:
-    """Samples that are read out of place look like forces."""
+    """Samples read at a wrong offset look like forces."""
     a_file(tmp_path / "trial.c3d", late=late)
     path = tmp_path / "trial.c3d"
     if "ratio" in header:

@@ -426,7 +426,7 @@ class Up:
         return self.process.wait(PATIENCE_S)
 
     def children(self) -> list[int]:
-        """Return the processes that were started and still run."""
+        """Return the started processes that still run."""
         task = Path(f"/proc/{self.process.pid}/task")
         listed = [(entry / "children").read_text().split() for entry in task.iterdir()]
         return [int(pid) for pids in listed for pid in pids]

@@ -100,7 +100,9 @@ def test_parameters_that_would_reach_nobody_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.ros
 def test_transforms_and_services_are_in_the_namespace(ros: RosWorld) -> None:
-    """Frames keep their names, so that headers of messages resolve on /r1/tf; robot_state_publisher gets the same."""
+    """Frames keep their names, so that headers of messages resolve on /r1/tf. robot_state_publisher gets the same
+    frames.
+    """
     messages = pytest.importorskip("tf2_msgs.msg", reason="tf2_msgs comes with a ROS 2 installation")
     services = pytest.importorskip("simulation_interfaces.srv", reason="so does simulation_interfaces")
     moving = ros.collect(messages.TFMessage, "/r1/tf")

@@ -174,7 +174,7 @@ def test_the_sign_of_the_ankle_wrenches_reaches_the_recorder(tmp_path: Path) -> 
 def test_what_cannot_be_written_at_the_end_is_told_line_by_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As on a full disk, which has ended the recorder: no traceback, and the figures are printed."""
+    """The recorder has ended because of a full disk: no traceback, and the statistics are printed."""
     states = [("/joint_states", JOINTS, joint_state(i * 1_000_000, ["a"], [i], [0], [0])) for i in range(5)]
     states += [("/left_foot/wrench", WRENCH, wrench(i * 1_000_000, [0, 0, 9 + i, 0, 0, 0])) for i in range(5)]
     write_bag(tmp_path / "bag", states).release()

@@ -1,4 +1,7 @@
-"""The contract checker: a good robot passes; of every planted fault it names the topic, the check and the way out."""
+"""The contract checker: a good robot passes.
+
+For each injected fault, it names the topic, the check and the solution.
+"""
 
 from __future__ import annotations
 

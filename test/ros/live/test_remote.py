@@ -59,7 +59,7 @@ def walker(ros_env: dict[str, str]) -> Iterator[Walker]:
 
 
 def test_a_velocity_is_repeated_until_another_one_is_asked_for(walker: Walker) -> None:
-    """A controller stops when it hears none for a while: one message would be a step or two."""
+    """A controller stops when it receives no message for a while, so one message gives only a step or two."""
     remote = walker.remote
     remote.look()
     remote.steer((0.25, 0.0, 0.0))

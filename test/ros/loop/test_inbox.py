@@ -79,7 +79,7 @@ def test_what_is_served_beside_the_loop_gives_way_to_it(ros: RosWorld) -> None:
 
 
 def test_a_loop_that_was_busy_takes_the_newest_state_alone(ros: RosWorld) -> None:
-    """A controller that answered those before would be late for all that follow."""
+    """A controller that answers the earlier states would be late for all following ones."""
     node = rclpy.create_node("busy", context=ros.context)
     inbox = Inbox(node, topics.JOINT_STATES)
     publisher = ros.node.create_publisher(JointState, topics.JOINT_STATES.name, 10)

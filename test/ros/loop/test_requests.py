@@ -1,4 +1,4 @@
-"""Requests of other threads to the loop: served in order, refused with a message, and never left waiting."""
+"""Requests of other threads to the loop: in order, rejected with a message, and always answered."""
 
 from __future__ import annotations
 

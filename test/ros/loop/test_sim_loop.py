@@ -213,7 +213,7 @@ def test_ticks_without_a_command_end_in_time_while_drives_keep_one() -> None:
 
 @pytest.mark.parametrize("factor", [0.01, 0.5, 1.0, 4.0])
 def test_a_second_of_the_wall_clock_has_as_many_simulated_ones_as_it_is_told(factor: float) -> None:
-    """Ticks keep their length in simulated time, and their deadlines are nearer, or farther apart."""
+    """Ticks have their length in simulated time, and their deadlines are nearer, or farther apart."""
     played, statistics = run([(50, True)] * 20, duration=0.02, real_time_factor=factor)
     assert statistics.ticks == 20
     assert statistics.simulated_ns == 20_000_000
@@ -280,7 +280,7 @@ def test_torques_at_their_limits_are_counted_behind_topics_too() -> None:
 
 
 def test_who_asks_when_the_loop_has_ended_is_answered() -> None:
-    """A service that comes while the node ends would hold it up for as long as an answer is waited for."""
+    """A service request during the end of the node would delay it until the answer."""
     _, _, loop = a_loop([], clock="real_time")
     loop.run(lambda: None)
     assert loop.requests.ask(loop.pause) == (False, "the simulation has ended")
@@ -422,7 +422,7 @@ def test_a_reset_begins_anew_to_the_bit(clock: str, last: Callable[[SimLoop], No
 
 @pytest.mark.parametrize("clock", ["real_time", "lock_step"])
 def test_a_start_that_is_refused_leaves_the_run_and_its_commands_alone(clock: str) -> None:
-    """The run goes on to the bit, no command that is on its way is dropped, and nothing is counted twice."""
+    """The run continues to the bit, delayed commands are not dropped, and nothing is counted twice."""
     shown = []
     for wrong in (False, True):
         said: list[str] = []

@@ -204,7 +204,7 @@ def test_a_topic_whose_type_is_not_installed_is_told_and_ends_no_recording(ros: 
 
 
 def test_whatever_stops_the_writing_thread_is_told_and_hangs_nothing(tmp_path: Path) -> None:
-    """A message of a topic that the bag does not know: no error of the disk."""
+    """A message on an unknown topic is not a disk error."""
     bag, counts = BagWriter(tmp_path / "bag"), Counts()
     disk = _DiskThread(bag, counts)
     disk.start()

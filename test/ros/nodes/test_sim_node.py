@@ -199,7 +199,7 @@ def test_physics_waits_for_a_recorder_if_so_asked(ros: RosWorld) -> None:
 
 @pytest.mark.long
 def test_who_waited_for_a_topic_has_the_first_state_on_it_too(ros: RosWorld) -> None:
-    """A recorder finds the topics one after the other; a run begins with the state at t = 0 on each of them."""
+    """A recorder discovers the topics one after the other. A run begins with the state at t = 0 on each of them."""
     late = "/ground_truth/odom"
     for topic in TOPICS.keys() - {late}:
         ros.collect(TOPICS[topic][0], topic, ANY)

@@ -108,7 +108,7 @@ def test_a_push_moves_the_base(ros: RosWorld) -> None:
 
 
 def test_a_reset_works_while_commands_keep_coming(ros: RosWorld) -> None:
-    """A controller that sends by its own clock never falls quiet; and a file that cannot be written ends no service."""
+    """A controller with its own clock sends all the time. A file that cannot be written does not end a service."""
     states = ros.collect(JointState, "/joint_states")
     commander = Commander(ros)
     blocked = ros.folder / "file"

@@ -204,7 +204,7 @@ def test_the_robot_is_put_somewhere_at_the_start_alone(ros: RosWorld) -> None:
 
 
 def test_steps_in_lock_step_are_those_of_a_run(ros: RosWorld, tmp_path: Path) -> None:
-    """Paused, stepped and gone on, a run under a controller has the bits of one that was left alone."""
+    """A run with pauses and steps has the same bits as an uninterrupted one."""
     states = ros.collect(JointState, "/joint_states")
     params = {"mode": "squat", "squat_delay": 0.05}
     controller = {f"posture__{name}": value for name, value in params.items()}

@@ -54,7 +54,7 @@ def test_a_simulator_whose_time_is_its_own_does_not_outrun_its_recorder(ros: Ros
 
 
 def test_who_asks_for_less_than_is_offered_is_no_listener(ros: RosWorld) -> None:
-    """A viewer must not be taken for the recorder that a simulator waits for."""
+    """A viewer must not count as the recorder that a simulator waits for."""
     publisher = wire.publisher(ros.node, topics.SOLE_COP, "left")
     assert wire.listeners(ros.node, publisher) == 0
     viewer = Newest(ros.node, topics.SOLE_COP, "left")

@@ -212,7 +212,7 @@ def test_places_are_right_whatever_follows_the_last_field() -> None:
 
 
 def test_size_is_judged_before_anything_is_parsed() -> None:
-    """Far too many numbers of a command, texts without end, and names that never stop: each is refused at once."""
+    """Too many numbers in a command, texts without end, and endless names are rejected at once."""
     reader, tau = CommandReader(("hip", "knee")), np.zeros(2)
     long = bytes(serialize_message(Float64MultiArray(data=array.array("d", bytes(8 * 200_000)))))
     fault = reader.read(long, tau)

@@ -42,7 +42,7 @@ def measured(comparison: ModelComparison, name: str) -> MeasuredRun:
 
 @pytest.fixture
 def penalty(monkeypatch: pytest.MonkeyPatch) -> str:
-    """A model of the user's own in the table, under a name that nothing can know."""
+    """A third-party model in the table, under an arbitrary name."""
     monkeypatch.setitem(CONTACT_MODELS._own, "springs", Penalty)
     return "springs"
 

@@ -65,7 +65,7 @@ def test_a_point_stops_and_stays() -> None:
 
 
 def test_painleves_rod_has_a_step_where_it_has_no_acceleration() -> None:
-    """The rod that no finite force stops sliding is stopped by one impulse, by an impact without collision."""
+    """No finite force stops the sliding rod. One impulse does, in an impact without collision."""
     angle, mu = np.arctan(2.0), 2.0
     c, s = np.cos(angle), np.sin(angle)
     contacts = CoulombContacts(np.array([[0.0, 1.0, -c]]), np.array([[[1.0, 0.0, s]]]), np.array(mu))

@@ -74,7 +74,7 @@ def test_endless_sequences_are_followed_to_their_limit() -> None:
 
 
 def test_sequences_too_long_to_follow_are_reported() -> None:
-    """Two contacts that nearly oppose each other, a ball in a narrow gap: thousands of impacts to and fro."""
+    """Two contacts that nearly oppose each other, a ball in a narrow gap: thousands of impacts in alternation."""
     nearly = (np.linalg.inv([[1.0, -0.999], [-0.999, 1.0]]), np.eye(2), [0.16, -0.17], 0.7)
     with pytest.raises(NoImpactOutcomeError):
         IMPACT_LAWS["han_gilmore"](*nearly)

@@ -68,7 +68,7 @@ def test_what_friction_or_legs_do_not_reach_is_worth_less() -> None:
 
 @given(st.floats(0.0, 2.0 * math.pi), st.integers(0, 2**32 - 1))
 def test_nobody_who_steps_as_he_likes_catches_more(angle: float, seed: int) -> None:
-    """Steps and ZMPs are drawn at random; the pendulum says which push they would have caught, if any."""
+    """Steps and ZMPs are random. The pendulum gives the pushes that they would catch, if any."""
     rng = np.random.default_rng(seed)
     limits = StepLimits(quickest=0.2, speed=1.5, most=1)
     bound = capture_bound(stride(), OMEGA, angle, 0.1, limits, SOLE)

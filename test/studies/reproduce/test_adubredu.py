@@ -117,7 +117,7 @@ def test_all_bounces_of_a_kick_follow_the_parabolas() -> None:
 
 @pytest.mark.parametrize("restitution", [0.0, 1.0])
 def test_leg_and_ball_at_both_ends_of_restitution(restitution: float) -> None:
-    """Plastic, they go on together; elastic, no energy is lost. The heavier the leg, the less it is slowed."""
+    """Plastic bodies continue together; elastic ones lose no energy. A heavier leg is slowed less."""
     found = foot_on_ball.hit(50.0, restitution)
     opening = found.normal @ found.J @ found.after
     closing = found.normal @ found.J @ found.before

@@ -119,7 +119,7 @@ def test_a_sitter_tips_the_chair_outside_its_feet_and_leaves_its_forces_open_ins
 
 
 def test_the_range_of_a_leg_is_what_the_others_can_take() -> None:
-    """A square chair without back, loaded in its middle: each leg carries between nothing and half the weight."""
+    """A square chair without back, loaded in its middle: the load of each leg is between zero and half the weight."""
     corners = 0.2 * np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
     J = np.column_stack([np.ones(4), corners[:, 1], -corners[:, 0]])
     assert_allclose(chair.closed_ranges(J, np.full(4, 2.5)), [[0.0, 5.0]] * 4, atol=1e-12)
@@ -176,7 +176,7 @@ def test_a_rod_that_slides_the_other_way_has_no_paradox() -> None:
 @settings(deadline=None, max_examples=25)
 @given(angle=st.floats(-7.0, 7.0), sides=st.integers(4, 16))
 def test_a_pyramid_of_any_number_of_sides_holds_its_polygon(angle: float, sides: int) -> None:
-    # Friction opposes a pull, and the corners of a pyramid with an odd number of sides are not opposite each other.
+    # Friction opposes a pull. Opposite a corner, a pyramid with an uneven number of sides has no corner.
     assert pyramid.PointFoot().most_held(angle, sides) == pytest.approx(
         float(pyramid_radius(angle + np.pi, sides)), abs=1e-9
     )

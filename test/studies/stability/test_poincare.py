@@ -76,7 +76,7 @@ def test_what_lands_too_early_is_no_event() -> None:
 
 
 def test_a_pendulum_returns_after_its_period() -> None:
-    """A user's function as section; energy is kept, so that every swing is an orbit and decides nothing."""
+    """A user's function as section. Energy is conserved, so every swing is an orbit and there is no classification."""
     robot = load_robot(BODIES / "kicker")
     # It goes over the top.
     model = pin.Model(robot.model)

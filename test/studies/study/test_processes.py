@@ -1,4 +1,4 @@
-"""Processes: code that has changed, work that never ends, a controller that raises; each ends clearly."""
+"""Processes with changed code, endless work, or an exception in the controller: each ends with a clear error."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_trials_without_a_result_are_tried_again(study: Path, tmp_path: Path, ou
 
 
 def test_what_is_reported_is_on_the_disk(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The table is written when all rows in it, and itself, have been forced onto the disk."""
+    """The table is written after all of its rows, and the table itself, are on the disk."""
     pytest.importorskip("pyarrow", reason="pyarrow (the extra study) is not installed")
     synced: dict[str, int] = {}
     real = os.fsync

@@ -1,4 +1,6 @@
-"""Looks of bodies: shapes have the volume of their formulas, files that lack say so, robots without any are lines."""
+"""Looks of bodies: shapes have the volume of their formulas, missing files are reported, robots without shapes are
+lines.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run on a page while it is simulated: the same bits, at the pace that is asked for."""
+"""A run on a page during the simulation: the same bits, at the requested pace."""
 
 from __future__ import annotations
 

@@ -201,7 +201,7 @@ def own_of_lab(folder: Path, **changes: Any) -> Path:
 
 
 def test_unitree_rl_lab(tmp_path: Path) -> None:
-    """Isaac Lab's order is another one than that of the motors, in which gains are."""
+    """Isaac Lab's joint order differs from that of the motors, which the gains use."""
     seen = {
         "base_ang_vel": lab_term(3, 0.2),
         "velocity_commands": lab_term(3),
