@@ -2,7 +2,8 @@
 """Check the English of messages, docstrings, comments and Markdown: words, long sentences, missing subjects.
 
 Print ``file:line: found -> suggestion`` for each finding and exit with 1 if there is any. Without arguments, check all
-files of the repository except those in `EXCLUDED`. The vocabulary is the table "Words" of docs/glossary.md.
+files of the repository except those in `EXCLUDED`. In tests, strings are data and only docstrings and comments are
+checked. The vocabulary is the table "Words" of docs/glossary.md.
 
 Usage: python tools/style.py [FILE...]
 """
@@ -22,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 GLOSSARY = ROOT / "docs" / "glossary.md"
 SCOPE = (
     *("*.md", ".github/*.md", "docs/**/*.md", "benchmarks/*.md"),
-    *("bipedsim*/**/*.py", "tools/*.py", "examples/**/*.py"),
+    *("bipedsim*/**/*.py", "tools/*.py", "examples/**/*.py", "test/**/*.py"),
 )
 EXCLUDED = (
     *("docs/glossary.md", "tools/style.py"),  # the words themselves
@@ -71,10 +72,13 @@ class Vocabulary:
         return cls(re.compile(rf"\b(?<!-)(?:{'|'.join(groups)})(?![\w:-])", re.IGNORECASE), suggestions)
 
 
-def python_texts(source: str) -> Iterator[tuple[int, str]]:
-    """Yield line and text of each docstring, other string and block of comments."""
-    parts_of_f_strings = set[int]()
-    for node in ast.walk(ast.parse(source)):
+def python_texts(source: str, data: bool = False) -> Iterator[tuple[int, str]]:
+    """Yield line and text of each docstring, block of comments and, unless strings are ``data``, other string."""
+    tree, parts_of_f_strings = ast.parse(source), set[int]()
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if data and id(node) not in docstrings:
+            continue
         if isinstance(node, ast.JoinedStr):
             parts_of_f_strings.update(map(id, node.values))
             yield node.lineno, "".join(str(p.value) if isinstance(p, ast.Constant) else "_" for p in node.values)
@@ -115,7 +119,8 @@ def sentences(text: str) -> Iterator[tuple[int, str]]:
 def findings(path: Path, words: Vocabulary) -> Iterator[tuple[int, str]]:
     """Yield the line and the text of each finding in a file."""
     source = path.read_text(encoding="utf-8")
-    for line, text in python_texts(source) if path.suffix == ".py" else markdown_texts(source):
+    data = path.is_relative_to(ROOT / "test")
+    for line, text in python_texts(source, data) if path.suffix == ".py" else markdown_texts(source):
         if text.count(" ") < 2:
             continue
         masked = MASKED.sub(lambda code: "_" + "\n" * code[0].count("\n"), text)

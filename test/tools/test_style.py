@@ -58,6 +58,14 @@ def test_markdown(tmp_path: Path, text: str, expected: list[str]) -> None:
     assert found(tmp_path, "file.md", text) == expected
 
 
+def test_in_tests_strings_are_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(style, "ROOT", tmp_path)
+    text = '"""A robot was mended."""\nx = f"a robot was mended {n} times"\ny = "a robot was told"  # It was told so.\n'
+    for folder, expected in (("test", ["1: mended", "3: told"]), ("bipedsim", ["1: mended", "2: mended", "3: told"])):
+        (tmp_path / folder).mkdir()
+        assert sorted(set(found(tmp_path / folder, "file.py", text))) == expected
+
+
 def test_the_exit_code_is_1_for_a_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "page.md"
     path.write_text("A robot is here.\n")
