@@ -160,7 +160,7 @@ def run_once(args: argparse.Namespace, robot: Robot, folder: Path) -> dict[str, 
         if args.echo
         else {"program's exit code": code, **evaluate_walk(recording, folder / "bag")}
     )
-    # Where the gantry holds it, or after the end of its program, a robot that lies or hangs askew has not fallen.
+    # If the gantry holds it, or its program has ended, a robot that lies or hangs obliquely has not fallen.
     fell = summary["fell_at_s"] if not args.echo else None
     return {
         **result,

@@ -1,7 +1,7 @@
-"""What nodes and files endure, tried in the large: `python benchmarks/campaign --help`.
+"""Robustness of nodes and files on a large scale: `python benchmarks/campaign --help`.
 
-Every part tries many hostile things with a seed, judges each one, and keeps what it found as JSON and Markdown. It
-exits with 1 if anything was not as it should be.
+Every part tries many hostile inputs from a seed, checks each result, and stores the results as JSON and Markdown. The
+exit code is 1 if a check fails.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main() -> int:
     for name, text in PARTS.items():
         part = parts.add_parser(name, help=text, description=f"{name}: {text}")
         if name not in sys.argv[1:2]:
-            # Only what was asked for is imported: it needs ROS, or compiles kernels.
+            # The program imports only the requested parts: they need ROS, or compile kernels.
             continue
         if not Path(__file__).with_name(f"{name}.py").exists():
             parser.exit(2, f"benchmarks/campaign: there is no {name}.py yet\n")

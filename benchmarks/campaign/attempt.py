@@ -1,4 +1,4 @@
-"""One call of `bipedsim` in a forked process: what it said, how it ended, and that it did not run away."""
+"""One call of `bipedsim` in a forked process: its output, its exit code, and its limits of time and memory."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from bipedsim.cli.main import main
 SECONDS = 20
 """CPU time that an attempt may take [s]; ten times as much on the wall, for machines that do other things."""
 MEMORY = 2 << 30
-"""Address space that an attempt may take beyond what its parent has [bytes]."""
+"""Address space of an attempt beyond that of its parent [bytes]."""
 TRACEBACK = 70
-"""Exit code of an attempt that raised what nobody caught."""
+"""Exit code of an attempt with an uncaught exception."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class Outcome:
 
     Attributes:
         code: Exit code; None if it was killed.
-        out, err: What it printed.
-        wrong: What no attempt may do, in words; empty if it did none of it.
+        out, err: Its output.
+        wrong: Errors of the attempt; empty if there are none.
         seconds: Wall time.
     """
 
@@ -50,7 +50,7 @@ def attempt(call: Sequence[str] | Callable[[], int], folder: Path, limited: bool
     """Run a command line of `bipedsim`, or a function, in ``folder``, with limits of time and memory.
 
     Args:
-        call: Arguments behind ``bipedsim``, or what returns an exit code.
+        call: Arguments behind ``bipedsim``, or a function that returns an exit code.
         folder: Where it works.
         limited: Whether memory is limited, too.
     """

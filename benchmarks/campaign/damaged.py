@@ -1,4 +1,4 @@
-"""Damage of every kind to recordings, and what each reader makes of it."""
+"""Damage of every kind to recordings, and the reaction of each reader."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PANELS = ("forces", "cop", "modes", "torques", "readouts")
 HOW_MUCH = re.compile(r"\d+ (whole messages|rows were read|of \d+ messages)|found /\S+ \(\d+\)")
 
 
-# What can happen to the bytes of any file.
+# Damage to the bytes of any file.
 
 
 def _place(raw: bytes, rng: Rng, longest: int) -> tuple[int, int]:
@@ -112,7 +112,7 @@ def text(raw: bytes, rng: Rng) -> bytes:
 BYTES = (cut, flip, zero, noise, swap, lose, insert, tail_twice, emptied, binary, begin_wrong, end_wrong, text)
 
 
-# What can happen to the records of an MCAP file.
+# Damage to the records of an MCAP file.
 
 
 def records(raw: bytes) -> list[tuple[int, int, int]]:
@@ -194,7 +194,7 @@ MCAP = (
 )
 
 
-# What can happen to the entries of an archive of arrays.
+# Damage to the entries of an archive of arrays.
 
 
 def _rewritten(raw: bytes, change: Callable[[dict[str, bytes]], None]) -> bytes:
@@ -288,7 +288,7 @@ def header_wrong(raw: bytes, rng: Rng) -> bytes:
 NPZ = (entry_gone, entry_cut, entry_renamed, entry_shorter, entry_of_objects, header_wrong)
 
 
-# What can happen to files as such.
+# Damage to whole files.
 
 
 def _no_metadata(path: Path, rng: Rng, other: Path) -> None:
@@ -416,10 +416,10 @@ class Case:
     """One damaged recording.
 
     Attributes:
-        number: Its seed is made of it.
+        number: Number, also for the seed.
         what: Which recording: ``bag``, ``npz`` or ``step``.
-        target: What is damaged: ``mcap``, ``metadata``, ``folder``, ``npz`` or ``step``.
-        damage: Name of what happens to it.
+        target: Damaged file: ``mcap``, ``metadata``, ``folder``, ``npz`` or ``step``.
+        damage: Name of the damage.
     """
 
     number: int
@@ -442,7 +442,7 @@ _KINDS: tuple[tuple[str, str, tuple[Any, ...], int], ...] = (
 def cases(count: int) -> Iterator[Case]:
     """Yield ``count`` cases, every kind of damage in proportion."""
     rows = [(what, target, f, k) for what, target, kinds, n in _KINDS for f in kinds for k in range(n)]
-    # What comes first of each kind comes first.
+    # The order takes the first entry of each kind before the second ones.
     rows.sort(key=lambda row: row[3])
     for number in range(count):
         what, target, f, _ = rows[number % len(rows)]
@@ -450,7 +450,10 @@ def cases(count: int) -> Iterator[Case]:
 
 
 def readers(what: str, number: int, robot: str) -> dict[str, list[str]]:
-    """Return name to command line of what reads a recording of this kind; pictures, which take long, now and then."""
+    """Return name to command line of the readers of a recording of this kind.
+
+    Figures take long and are made only sometimes.
+    """
     if what == "step":
         return {"replay": ["replay", "step.npz"], "summary": ["summary", "step.npz"]}
     path = "run.npz" if what == "npz" else "bag"
@@ -479,7 +482,7 @@ def place(whole: Path, case: Case, folder: Path, seed: int, other: Path) -> None
 
     Args:
         whole: Folder with ``bag``, ``run.npz`` and ``step.npz``.
-        case: What to do.
+        case: The case.
         folder: Where, empty.
         seed: Of the campaign.
         other: The bag of another robot.
@@ -517,7 +520,7 @@ def wrong_values(read: Recording, whole: Recording) -> list[str]:
 
 
 def different(read: Recording, whole: Recording) -> list[str]:
-    """Return in what two recordings are not equal, to the bit."""
+    """Return the differences between two recordings, to the bit."""
     found = [name for name in COLUMNS if getattr(read, name).tobytes() != getattr(whole, name).tobytes()]
     for name in ("robot", "joint_names", "feet", "pushes", "about", "run"):
         if repr(getattr(read, name)) != repr(getattr(whole, name)):
@@ -532,7 +535,7 @@ def different(read: Recording, whole: Recording) -> list[str]:
 
 
 def python_reader(path: Path, whole: Recording) -> int:
-    """Read by the library, as a command would; print what of it is not what was recorded."""
+    """Read with the library, as a command would; print the differences from the recorded data."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -551,11 +554,11 @@ def python_reader(path: Path, whole: Recording) -> int:
 
 
 OF_ANOTHER = "describe the run differently"
-"""Where a file of another run lies under the metadata: what is read is what is there, and this is said of it."""
+"""Metadata of another run. The reader uses the data in the file, and reports this difference."""
 
 
 def judge(reader: str, done: Outcome, product: bytes, good: tuple[Outcome, bytes]) -> str:
-    """Return what is wrong with what a reader made of damage; empty if nothing is.
+    """Return the errors in a reader's reaction to damage; empty if there are none.
 
     Args:
         reader: Its name.
@@ -575,7 +578,7 @@ def judge(reader: str, done: Outcome, product: bytes, good: tuple[Outcome, bytes
         return "" if product == good[1] else "silently another file than of the whole recording"
     if done.code not in (EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INCOMPLETE):
         return f"exit code {done.code}"
-    # What differs from what a controller expects says more than that something is missing.
+    # A difference from the expectations of a controller is more important than missing data.
     if reader == "check-robot" and done.code == EXIT_FAILED and HOW_MUCH.search(done.err):
         return ""
     if done.code in (EXIT_OK, EXIT_FAILED) and done.code != good[0].code:
@@ -619,7 +622,7 @@ def try_all(
                 "seconds": round(done.seconds, 2),
             }
         )
-    # Who can read anything at all says so as the others do.
+    # All readers that can read the file report the same.
     codes = {row["reader"]: row["code"] for row in rows}
     for row in rows:
         as_library = row["reader"] in ("plot", "export", "summary") and case.what != "step"

@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def recordings(folder: Path, domain: int, duration: float) -> None:
-    """Record what is to be damaged, unless it is there: bags of two robots, a run and a kept step."""
+    """Record the files to be damaged, unless they exist: bags of two robots, a run and a captured step."""
     environment = {**os.environ, "ROS_DOMAIN_ID": str(domain), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
     command = [sys.executable, "-m", "bipedsim.cli.main"]
     once = ("--controller", "zmp", "--hardware", "realistic", "--duration", str(duration))
@@ -69,7 +69,7 @@ def recordings(folder: Path, domain: int, duration: float) -> None:
 
 
 def called(line: list[str], folder: Path) -> None:
-    """Call a command in this process: what it imports and compiles is there for all forks then."""
+    """Call a command in this process, so that all forks have its imports and kernels."""
     here = os.getcwd()
     os.chdir(folder)
     try:
@@ -80,7 +80,7 @@ def called(line: list[str], folder: Path) -> None:
 
 
 def prepare(folder: Path) -> None:
-    """Read everything whole once in this process, and keep what every reader says of it."""
+    """Read each undamaged file once in this process, and store the output of every reader."""
     whole, good, warm = folder / "whole", {}, set()
     for what in ("bag", "npz", "step"):
         for number in range(damaged.PICTURES * len(damaged.PANELS)):
@@ -117,7 +117,7 @@ def one_input(case: mutated.Case) -> list[dict[str, Any]]:
 
 
 def again(case: Any, row: dict[str, Any], folder: Path, seed: int) -> str:
-    """Try one of both by a process of its own; return what differs from how the fork ended."""
+    """Repeat a case of both kinds in a separate process; return the differences from the fork."""
     with tempfile.TemporaryDirectory() as scratch:
         if isinstance(case, damaged.Case):
             damaged.place(folder / "whole", case, Path(scratch), seed, folder / "other" / "bag")
@@ -140,7 +140,7 @@ def judged(
     jobs: int, function: Callable[[Any], list[dict[str, Any]]], cases: Sequence[Any], unit: str
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of all cases as they come, as long as there is time."""
-    # Forked: all have what this process has imported and compiled. A command may have processes of its own.
+    # Forks have all imports and kernels of this process. A command may have its own processes.
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("fork")) as pool:
         begun = [pool.submit(function, case) for case in cases]
         for done in tqdm(as_completed(begun), total=len(cases), unit=unit, mininterval=10.0):

@@ -1,4 +1,4 @@
-"""Messages that no sound sender sends, made from good ones by a seed."""
+"""Hostile messages, made from valid ones with a seed."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def stamps(message: Any, rng: random.Random) -> bool:
 
 
 def giant(message: Any, rng: random.Random) -> bool:
-    """A list or a text is far longer than anybody needs."""
+    """A list or a text is far too long."""
     places = [leaf for leaf in _leaves(message) if leaf[2] in ("sequence<double>", "sequence<string>", "string")]
     if not places:
         return False
@@ -163,10 +163,10 @@ WEIGHTS = {giant: 0.02}
 
 
 def make(good: bytes, kind: type, rng: random.Random) -> tuple[str, bytes]:
-    """Return a hostile message, serialised, and of which kind it is; its length is one that DDS does not pad.
+    """Return a hostile message, serialised, and its kind; its length is one that DDS does not pad.
 
     Args:
-        good: A sound message, serialised.
+        good: A valid message, serialised.
         kind: Its type.
         rng: Draws everything.
     """

@@ -1,4 +1,4 @@
-"""The same bring-ups in lock_step again and again: bags are complete, equal to the bit, and repeat exactly."""
+"""The same launches in lock_step again and again: bags are complete, equal to the bit, and repeat exactly."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROBOTS = ("biped14", "talos", "g1")
 CONTROLLERS = ("posture", "zmp")
 RATE = 1000
 SECONDS = 600
-"""Wall time after which a bring-up hangs [s]."""
+"""Wall time after which a launch counts as hanging [s]."""
 FOOT = ("wrench", "cop", "contact")
 OF_SIMULATOR = ("/joint_states", "/imu/data", "/cop", "/ground_truth/odom", "/sim_node/command")
 
@@ -65,7 +65,7 @@ def bring_up(robot: str, controller: str, seed: int, duration: float, folder: Pa
 
 
 def look(bag: Path, duration: float) -> tuple[list[str], dict[str, str]]:
-    """Return what is wrong with a bag, and the hash of every column of it."""
+    """Return the errors of a bag, and the hash of every column of it."""
     wrong: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -78,8 +78,8 @@ def look(bag: Path, duration: float) -> tuple[list[str], dict[str, str]]:
     whole = Bag(bag)
     topics = [*OF_SIMULATOR, *(f"/{foot}_foot/{what}" for foot in run.feet for what in FOOT)]
     topics += [f"/{foot}_foot_ft/wrench" for foot in run.feet]
-    # The state at t = 0 is repeated until every topic has a listener, so that some of them are heard more than once;
-    # then the simulator waits until nobody answers it any more.
+    # The state at t = 0 is repeated until every topic has a subscriber, so the bag may contain it more than once. Then
+    # the simulator waits until no answer to it arrives any more.
     last, first = (message.log_time for message in whole.messages["/joint_states"][-ticks - 1 : -ticks + 1])
     begun = (last + first) // 2
     for topic in topics:
@@ -88,7 +88,7 @@ def look(bag: Path, duration: float) -> tuple[list[str], dict[str, str]]:
         if after != ticks or len(times) == after:
             wrong.append(f"{topic} has {after} messages of {ticks} ticks, {len(times) - after} of t = 0")
     said = whole.custom_data
-    # What it missed is the state at t = 0, which is repeated until every topic of it has a listener.
+    # The recorder may miss the state at t = 0, which is repeated until every topic has a subscriber.
     for key in ("lost", "dropped"):
         if said.get(key, "0") != "0":
             wrong.append(f"the recorder counted {key} = {said[key]}")
@@ -117,7 +117,7 @@ def main(args: argparse.Namespace) -> int:
     for number in tqdm(range(args.runs), unit="run", mininterval=10.0):
         if time.monotonic() > begin + 60.0 * args.minutes:
             break
-        # With a few runs one kind is repeated all the same.
+        # Even with a few runs, one kind is repeated.
         robot, controller = kinds[number % min(len(kinds), max(1, args.runs // 2))]
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch) / "run"

@@ -1,8 +1,8 @@
-"""Hostile messages on every topic to which a node listens, and hostile service calls, while a robot walks.
+"""Hostile messages on every topic of a node, and hostile service calls, while a robot walks.
 
-Nodes of a bring-up run in processes of their own, over DDS. First each unsound command and push is counted, with the
-simulation paused so that none is overwritten by the next; then everything comes at once, in real time and in lock_step.
-Judged from outside: what sim_node applied is compared with all commands in the bag, read by rclpy and not by us.
+The nodes of a launch run in separate processes, over DDS. First the simulation is paused, so that no command is
+overwritten, and each invalid command and push is counted. Then all messages come at once, in real time and in
+lock_step. The check compares the commands that sim_node applied with all commands in the bag, as rclpy reads them.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class World:
-    """The nodes of a bring-up, a node of ours beside them, and what was seen of them.
+    """The nodes of a bring-up, an additional node of ours, and the recorded data.
 
     Attributes:
         counts: Messages that were sent, by topic and kind.
         commands: Those of them on the topic of commands.
-        lines: What each node has printed.
+        lines: Output of each node.
         diagnostics: The values of each newest status.
-        good: A sound message of every topic.
+        good: A valid message of every topic.
     """
 
     def __init__(self, clock: str, folder: Path, domain: int, seed: int) -> None:
@@ -128,7 +128,7 @@ class World:
         return any(_meaning(data, padding) in self._sent[name] for padding in range(4))
 
     def statistics(self) -> dict[str, Any]:
-        """Return what sim_node has written last."""
+        """Return the last statistics of sim_node."""
         try:
             return dict(json.loads(self.stats_file.read_text()))
         except (OSError, ValueError):
@@ -177,7 +177,7 @@ class World:
             self._executor.create_task(self.node.destroy_subscription, subscription)
 
     def targets(self) -> Iterator[tuple[str, Topic]]:
-        """Yield the name and row of every topic of the table that somebody can listen to."""
+        """Yield the name and entry of every topic that a node can subscribe to."""
         feet = [sole.name for sole in load_robot(ROBOT).soles]
         for row in TOPICS.values():
             if not row.recorded and row.requested is None:
@@ -204,7 +204,7 @@ class World:
 
 
 def _meaning(data: bytes, padding: int = 0) -> bytes:
-    """Return a serialised message without what DDS changes on the way: options of the encapsulation, and padding."""
+    """Return a serialised message without the changes by DDS: options of the encapsulation, and padding."""
     return data[:2] + data[4 : len(data) - padding]
 
 
@@ -223,7 +223,7 @@ def _example(kind: Any) -> Any:
 
 
 class Callers:
-    """Calls every service of every node the whole time, sound and not, from a thread of its own."""
+    """Calls every service of every node the whole time, with valid and invalid requests, in its own thread."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -302,7 +302,7 @@ def _wrong_parameters() -> Iterator[SetParameters.Request]:
 
 @contextmanager
 def silent() -> Iterator[None]:
-    """Keep what the middleware prints of what it cannot read from the terminal."""
+    """Suppress the messages of the middleware about unreadable data."""
     with _SILENCE:
         before, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 2)
@@ -315,9 +315,9 @@ def silent() -> Iterator[None]:
 
 
 def judge(data: bytes, nu: int) -> tuple[str, np.ndarray]:
-    """Return under which name a command is to be counted as dropped, or none if it is sound; and its torques.
+    """Return the name under which an invalid command is counted, or none if it is valid; and its torques.
 
-    rclpy reads it, and not the code that is tried here.
+    rclpy reads the command, not the code under test.
     """
     try:
         with silent():
@@ -330,7 +330,7 @@ def judge(data: bytes, nu: int) -> tuple[str, np.ndarray]:
 
 
 def count_while_paused(world: World, callers: Callers, n: int, pace: float) -> dict[str, Any]:
-    """Send unsound commands to a paused simulation; return what was sent and what was counted."""
+    """Send invalid commands to a paused simulation; return the sent and the counted ones."""
     nu, rng = load_robot(ROBOT).nu, world.rng
     pause = next(action for action in callers._actions if action[0].endswith("pause"))
     callers.call(pause[0], pause[1], SetBool.Request(data=True))
@@ -372,7 +372,7 @@ def attack(world: World, n: int, pace: float, bar: Any) -> None:
     """Send ``n`` hostile messages to all topics, in turn and at random."""
     rng, pairs = world.rng, list(world.targets())
     kinds = {name: message_class(row.msgtype) for name, row in pairs}
-    # Whatever a subscription asks for, it gets.
+    # Each publisher offers the QoS of the topic table.
     out = {
         name: world.node.create_publisher(kinds[name], name, profile(replace(row.offered, depth=100)))
         for name, row in pairs
@@ -398,7 +398,7 @@ def attack(world: World, n: int, pace: float, bar: Any) -> None:
                 world.note(name, kind, data)
         bar.update()
         now = time.monotonic()
-        begin = max(begin, now - i / pace - 0.05)  # what was late is not made up for in a burst
+        begin = max(begin, now - i / pace - 0.05)  # late messages are not sent in a burst
         if begin + i / pace > now:
             time.sleep(begin + i / pace - now)
         if now - last > 1.0:
@@ -411,7 +411,7 @@ def attack(world: World, n: int, pace: float, bar: Any) -> None:
 
 
 def judge_bag(bag: Path, world: World) -> dict[str, Any]:
-    """Return what sim_node applied, against all commands that the recorder took."""
+    """Compare the commands that sim_node applied with all commands in the bag; return the result."""
     robot = load_robot(ROBOT)
     nu, limit = robot.nu, robot.effort_limit
     allowed = {np.zeros(nu).tobytes()}
@@ -461,7 +461,7 @@ def judge_bag(bag: Path, world: World) -> dict[str, Any]:
 
 @contextmanager
 def world_of(clock: str, args: argparse.Namespace) -> Iterator[World]:
-    """Start the nodes; end them whatever happens."""
+    """Start the nodes, and end them in any case."""
     with tempfile.TemporaryDirectory(prefix="bipedsim-campaign-") as folder:
         world = World(clock, Path(folder), args.domain, args.seed)
         try:
@@ -471,7 +471,7 @@ def world_of(clock: str, args: argparse.Namespace) -> Iterator[World]:
 
 
 def run(clock: str, n: int, counted: int, args: argparse.Namespace, bar: Any) -> dict[str, Any]:
-    """Return what was found with one clock."""
+    """Return the results with one clock."""
     with world_of(clock, args) as world:
         world.until(lambda: world.statistics().get("ticks", 0) > 100, "the start of the robot")
         world.listen()
@@ -519,7 +519,7 @@ _KEPT = (
 
 
 def faults_of(answer: dict[str, Any]) -> Iterator[str]:
-    """Yield what is not as it should be."""
+    """Yield all errors."""
     if answer["ended_early"]:
         yield f"ended by hostile messages: {', '.join(answer['ended_early'])}"
     for name, code in answer["exit_codes"].items():

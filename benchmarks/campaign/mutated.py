@@ -1,4 +1,4 @@
-"""Wrong input files and command lines of every kind, and what `bipedsim` says to them."""
+"""Wrong input files and command lines of every kind, and the reaction of `bipedsim`."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ NASTY: tuple[Any, ...] = (
     [0.0] * 10_000,
     {"x": [1, {"y": None}]},
 )
-"""Values in the place of others."""
+"""Values that replace others."""
 
 TEXTS = (
     "2020-13-45",
@@ -146,7 +146,7 @@ TEXTS = (
     "<<",
     "190:20:30",
 )
-"""Pieces of YAML in the place of values."""
+"""Pieces of YAML that replace values."""
 
 LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)
@@ -159,7 +159,7 @@ XML_LAUGHS = (
 
 
 class _Whole(yaml.SafeDumper):
-    """Repeats what is given twice."""
+    """Repeats arguments that occur twice."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -277,7 +277,7 @@ def spliced(raw: str, rng: Rng) -> bytes:
 
 
 def replaced(raw: str, rng: Rng) -> bytes:
-    """Return what is no such file at all."""
+    """Return random content that is not such a file."""
     deep = "a: " + "[" * 20_000
     return _pick(
         [
@@ -454,9 +454,9 @@ class Case:
     """One wrong input.
 
     Attributes:
-        number: Its seed is made of it.
-        what: What is wrong: a kind of file, or ``line``.
-        mutation: Name of what happens to it.
+        number: Number, also for the seed.
+        what: Kind of the wrong file, or ``line``.
+        mutation: Name of the mutation.
     """
 
     number: int
@@ -507,7 +507,7 @@ def place(case: Case, folder: Path, seed: int, whole: Path) -> list[str]:
     """Write the wrong file of a case into ``folder``; return the command line that reads it.
 
     Args:
-        case: What to do.
+        case: The case.
         folder: Where.
         seed: Of the campaign.
         whole: Folder with recordings, for command lines.
@@ -539,7 +539,7 @@ def place(case: Case, folder: Path, seed: int, whole: Path) -> list[str]:
     return [*line, f"./{name}"]
 
 
-# Command lines. What would run for long, or start nodes, gets something that is certainly wrong.
+# Command lines. Long runs and launches get an argument that is certainly wrong.
 _LONG = ("warmup", "bench", "compare", "control", "poincare", "push-map", "reproduce", "teleop", "up")
 _GOOD: dict[str, list[str]] = {
     "run": ["run", *SHORT],
@@ -790,7 +790,7 @@ _BY_NAME: dict[str, Any] = {f.__name__: f for f in (*YAML, *URDF, *LINES)}
 
 
 def judge(case: Case, line: list[str], done: Outcome, folder: Path) -> str:
-    """Return what is wrong with what a command made of a wrong input; empty if nothing is."""
+    """Return the errors in a command's reaction to a wrong input; empty if there are none."""
     if done.wrong:
         return done.wrong
     if done.code == EXIT_USAGE:

@@ -1,8 +1,8 @@
-"""What a bring-up does when a node of it is killed or stopped, when the disk is full, and when it may not write.
+"""Behaviour of a launch when a node is killed or stopped, the disk is full, or a folder is read-only.
 
-Every trial is a whole `bipedsim up` of some seconds, judged from outside: its exit code, whether what it printed names
-the node and the cause, tracebacks, processes that are left, time, and the bag. Mounts need root; without it they are
-left out, and the report says so.
+Every trial is a whole `bipedsim up` of some seconds. The checks are of its exit code, the named node and cause,
+tracebacks, remaining processes, time, and the bag. Mounts need root. Without it they are left out, and the report
+states this.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ START_S, RUN_S = 4.0, 4.0
 """Half of the signals come so long at most after a node's process is there, the others after time has begun to pass."""
 PAUSE_S = (0.2, 1.5)
 HANGS_S, STALLS_S = 300.0, 420.0
-"""How long a trial may take; and one whose node is stopped for good, which a bring-up gives a minute."""
+"""Maximum duration of a trial, and of one whose node is stopped permanently, which a launch ends after a minute."""
 LOSS_LIMIT_S = 0.2
 OUTPUT = "output.txt"
 _MARK = "BIPEDSIM_CAMPAIGN_TRIAL"
@@ -58,16 +58,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass
 class Trial:
-    """One bring-up.
+    """One launch.
 
     Attributes:
         what: First column.
-        act: Does the harm to a running bring-up and returns what is to be known of it; False if it came too late.
+        act: Disturbs a running launch and returns details for the report; False if it came too late.
         codes: Exit codes that are right.
-        told: What must have been printed, as a regular expression.
+        told: Required output, as a regular expression.
         folder: Makes the folder for the run; the usual one is temporary.
-        environment: Variables beside the usual ones, for that folder.
-        limit: How long it may take [s].
+        environment: Variables in addition to the usual ones, for that folder.
+        limit: Maximum duration [s].
         record: Whether the run is recorded.
     """
 
@@ -96,7 +96,7 @@ def processes(mark: str) -> dict[int, str]:
 
 
 def find(up: subprocess.Popen[bytes], mark: str, node: str) -> int | None:
-    """Return the process of a node once it is there; None if the bring-up ends before."""
+    """Return the process of a node once it exists; None if the launch ends before."""
     if node == "bipedsim up":
         return up.pid
     while up.poll() is None:
@@ -117,7 +117,7 @@ def reach(up: subprocess.Popen[bytes], folder: Path, node: str, moment: float) -
 
 
 def kill(node: str, moment: float) -> Callable[[subprocess.Popen[bytes], Path], dict[str, Any] | None]:
-    """Return what kills a node at a moment, see :func:`reach`."""
+    """Return a function that kills a node at a moment, see :func:`reach`."""
 
     def act(up: subprocess.Popen[bytes], folder: Path) -> dict[str, Any] | None:
         pid = reach(up, folder, node, moment)
@@ -134,7 +134,7 @@ def kill(node: str, moment: float) -> Callable[[subprocess.Popen[bytes], Path], 
 
 
 def pause(node: str, moment: float, length: float) -> Callable[[subprocess.Popen[bytes], Path], dict[str, Any] | None]:
-    """Return what stops a node at a moment, see :func:`reach`, for ``length`` [s]; for good if that is infinite."""
+    """Return a function that stops a node at a moment, see :func:`reach`, for ``length`` [s], which may be infinite."""
 
     def act(up: subprocess.Popen[bytes], folder: Path) -> dict[str, Any] | None:
         pid = reach(up, folder, node, moment)
@@ -158,7 +158,7 @@ def nothing(_up: subprocess.Popen[bytes], _folder: Path) -> dict[str, Any]:
 
 
 def remove(seconds: float) -> Callable[[subprocess.Popen[bytes], Path], dict[str, Any]]:
-    """Return what removes the folder of the run so long [s] after time has begun."""
+    """Return a function that removes the folder of the run at this time [s] after the start."""
 
     def act(up: subprocess.Popen[bytes], folder: Path) -> dict[str, Any]:
         reach(up, folder, "sim_node", -seconds)
@@ -214,7 +214,7 @@ def trials(args: argparse.Namespace) -> Iterator[Trial]:
             yield Trial(f"SIGKILL {node}", kill(node, moment()), (1,) if told else (-9,), told, record=recorded(node))
     for node in NODES:
         for _ in range(count):
-            # Stopped before or after the run, or for less than a timeout, it does no harm: nothing need be told.
+            # A stop before or after the run, or shorter than a timeout, has no effect, so no report is required.
             yield Trial(
                 f"SIGSTOP, SIGCONT {node}",
                 pause(node, moment(), rng.uniform(*PAUSE_S)),
@@ -261,7 +261,7 @@ def trials(args: argparse.Namespace) -> Iterator[Trial]:
 
 
 def run(trial: Trial, domain: int, hits: int = 5) -> dict[str, Any]:
-    """Return what became of a trial; one whose signal comes when all is over is repeated."""
+    """Return the outcome of a trial; repeat it if the signal came after the end."""
     for _ in range(hits):
         result = _run(trial, domain)
         if result:
@@ -381,7 +381,7 @@ def main(args: argparse.Namespace) -> int:
     mounts = may_mount()
     chosen = [trial for trial in trials(args) if args.only in trial.what and (mounts or trial.folder is None)]
     waiting: queue.SimpleQueue[Trial] = queue.SimpleQueue()
-    # What is cut short is cut short of all kinds.
+    # A random order, so that a campaign that is cut short contains all kinds.
     random.Random(args.seed).shuffle(chosen)
     for trial in chosen:
         waiting.put(trial)

@@ -1,4 +1,4 @@
-"""What is kept of a part of the campaign."""
+"""The stored results of a part of the campaign."""
 
 from __future__ import annotations
 
