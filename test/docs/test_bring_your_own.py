@@ -68,7 +68,7 @@ def ticked(cell: str) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with every file that the page says to save."""
+    """A folder with every file that the reader saves."""
     for name, text in re.findall(r"`(\w+\.\w+)`[^`]*:\n\n```\w+\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL):
         (tmp_path / name).write_text(text, encoding="utf-8")
     return tmp_path

@@ -21,7 +21,7 @@ def outputs(notebook: Any) -> Iterator[tuple[str, Any]]:
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             if output.output_type == "stream":
-                # On a new machine a cell compiles first, and says so.
+                # On a new machine, a cell compiles first and reports it.
                 said = [line for line in output.text.splitlines() if not line.startswith(("compiling ", "compiled "))]
                 if said:
                     yield output.name, "\n".join(said)

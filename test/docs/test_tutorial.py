@@ -30,7 +30,7 @@ PATIENCE_S = 240.0
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with every file that the page says to save."""
+    """A folder with every file that the reader saves."""
     folder = tmp_path_factory.mktemp("tutorial")
     for name, text in re.findall(r"`(\w+\.\w+)`[^`]*:\n\n```\w+\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL):
         (folder / name).write_text(text, encoding="utf-8")

@@ -99,7 +99,7 @@ def test_parallel_ankles_stands_with_its_chains_closed() -> None:
 
 
 def test_standing_torques_do_no_work_in_motions_of_the_chains() -> None:
-    """Virtual work: in any motion that keeps feet and loops, drives and gravity balance."""
+    """Virtual work: in any motion with constant feet and closed chains, drives and gravity balance."""
     robot = _PARALLEL
     model, data = robot.model, robot.model.createData()
     q = robot.q_nominal

@@ -1,4 +1,4 @@
-"""Arrays that compiled code keeps and puts back."""
+"""Arrays that compiled code stores and restores."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def test_spinning_disc_stops_in_the_time_of_coulomb_torsion(folder: Path, model:
     assert sim.contact.sliding[0]
     braked = (spin - sim.v[5]) / (spin * sim.t / stop)
     assert braked == pytest.approx(1.0, abs=1e-3)
-    # Below mu g / k_v the rest of a slip dies off as the theory of a compliant foot says.
+    # Below mu g / k_v the rest of a slip decays as in the theory of a compliant foot.
     run(sim, 0.11 * stop + (H if expected.rigid else 0.1))
     assert not sim.contact.sliding[0]
     assert sim.v[5] == pytest.approx(0.0, abs=expected.creep / radius)
@@ -227,7 +227,7 @@ def test_quadruped_stands_though_the_forces_of_rigid_feet_are_indeterminate(
     assert sim.contact.wrench[:, 2].sum() == pytest.approx(robot.weight, rel=expected.force)
     assert (sim.contact.wrench[:, 2] >= 0.0).all()
     np.testing.assert_allclose(sim.v, 0.0, atol=expected.creep)
-    # No foot carries more than half the weight.
+    # Each foot has at most half of the load.
     np.testing.assert_allclose(sim.q, robot.q_nominal, atol=1e-9 + expected.depth(0.5 * robot.weight))
     assert sim.contact.unresolved == 0
 

@@ -113,7 +113,7 @@ def check(done: Followed, rises: float, creeps: float = 1e-3) -> None:
         creeps: Horizontal force [N] that remains while a joint still creeps.
     """
     check_balance(done)
-    # At rest on the ground, which carries the weight and nothing else, until a joint that creeps falls off its edge.
+    # At rest, only the ground supports the weight, until a creeping joint moves the robot off its edge.
     level, load = np.abs(done.force[:, :2]).max(axis=1), done.force[:, 2]
     carried = (np.abs(load - done.robot.weight) < 1e-3) & (level < creeps)
     last = round(AT_REST / done.sim.physics_dt)

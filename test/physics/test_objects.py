@@ -387,7 +387,8 @@ def friction_of(ground: Ground, static: float, dynamic: float) -> Ground:
 
 @pytest.mark.parametrize("e", [1.0, 0.9])
 def test_a_billiard_ball_that_rolls_follows_the_one_that_it_hits(e: float) -> None:
-    """Head on, smooth between each other: the cue ball keeps its spin, (1 - e) / 2 of its speed, and rolls after it.
+    """Head on, without friction between the balls: the cue ball has the same spin and (1 - e) / 2 of its speed, and
+    rolls after the other.
 
     By angular momentum about the floor the one ends with 2/7 v + 5/7 (1 - e)/2 v, the other with 5/7 (1 + e)/2 v.
     """
@@ -418,7 +419,7 @@ def test_as_many_balls_leave_a_cradle_as_came(moving: int) -> None:
 
 
 def test_a_lossy_cradle_passes_on_what_each_impact_leaves() -> None:
-    """Pair by pair: the last ball has ((1 + e) / 2)^4 of the speed, and momentum is kept."""
+    """Pair by pair: the last ball has ((1 + e) / 2)^4 of the speed. Momentum is conserved."""
     e = 0.9
     w = cradle(5, 1, e)
     run(w, 0.5)
@@ -552,7 +553,9 @@ def test_a_rod_that_is_thrown_gains_no_energy_by_restitution_and_friction(seed: 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0.0, 1.0), st.floats(0.0, 1.0))
 def test_two_balls_meet_as_newton_and_coulomb_say(seed: int, e: float, mu: float) -> None:
-    """Without weight: momentum is kept, the normal speed comes back by e, friction is in its cone and takes energy."""
+    """Without gravity: momentum is conserved, the normal speed is reflected with e, friction is in its cone and
+    dissipates.
+    """
     rng = np.random.default_rng(seed)
     n = rng.normal(size=3)
     n /= np.linalg.norm(n)

@@ -83,7 +83,7 @@ def test_ball_slips_beyond_seven_halves_of_friction(ball: Robot, model: str) -> 
 
 @pytest.mark.parametrize(("speed", "spin"), [(2.0, -10.0), (1.0, -40.0), (0.0, 30.0), (3.0, 0.0)])
 def test_a_ball_with_spin_ends_rolling(ball: Robot, model: str, speed: float, spin: float) -> None:
-    """Angular momentum about the line of contact is kept: the rolling speed is (5 v + 2 r w) / 7.
+    """The angular momentum about the line of contact is conserved: the rolling speed is (5 v + 2 r w) / 7.
 
     Until it rolls, friction is mu m g and the slip v - r w falls by 7/2 mu g.
     """

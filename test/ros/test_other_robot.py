@@ -121,7 +121,7 @@ def test_a_push_is_an_impulse() -> None:
         plant.step(np.zeros(robot.nu))
     mujoco.mj_subtreeVel(plant.model, plant.data)
     velocity = plant.data.subtree_linvel[0]
-    # MuJoCo keeps momentum to the first order of its step while joints turn.
+    # MuJoCo conserves momentum to the first order of its step while joints turn.
     np.testing.assert_allclose(velocity[:2], 0.1 * force[:2] / robot.mass, rtol=1e-3)
     assert velocity[2] == pytest.approx(-9.81 * 0.12, rel=1e-3)
 

@@ -30,7 +30,7 @@ def hung(clearance: float = 0.1, physics_dt: float = 1e-3, **config: Any) -> Sim
 
 
 def stiff() -> Command:
-    """Return a command that keeps the standing posture."""
+    """Return a command that holds the standing posture."""
     stiffness, damping = drive_gains(ROBOT, 1e-3)
     return Command(standing_torque(ROBOT), ROBOT.posture, None, stiffness, damping)
 

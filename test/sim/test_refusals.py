@@ -274,7 +274,7 @@ def test_what_is_no_seed_makes_no_simulator(seed: Any) -> None:
 
 @pytest.mark.parametrize("name", ["position", "quaternion", "contact", "where", "failed"])
 def test_objects_take_a_state_whole_or_not_at_all(name: str) -> None:
-    """Also by themselves, as a kept step puts them back."""
+    """This includes the objects alone, as in the replay of a captured step."""
     sim = amid_all()
     objects = sim.objects
     assert objects is not None

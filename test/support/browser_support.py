@@ -89,7 +89,7 @@ class Tab:
         return str(self.page.locator(f"[id='{element}']").inner_text())
 
     def body_at(self, joint: int) -> tuple[float, float]:
-        """Return where the body that the joint of this number carries is in the window [px]."""
+        """Return the position in the window of the body behind the joint of this number [px]."""
         name = self.page.evaluate(
             "end => Object.keys(window.__viserSceneTree.getState()).find((name) => name.includes(end))",
             f"/{joint}/look_",

@@ -255,7 +255,7 @@ class Reader:
                 process.wait(PATIENCE_S)
 
     def _end(self, command: Typed, process: subprocess.Popen[bytes]) -> None:
-        """Wait for the end of a process, or press Ctrl-C if the page says so."""
+        """Wait for the end of a process, or press Ctrl-C if the page requires it."""
         if command.stopped and process.poll() is None:
             process.send_signal(signal.SIGINT)
         code = process.wait(PATIENCE_S)

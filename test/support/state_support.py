@@ -56,7 +56,7 @@ def traces(sim: Simulator) -> dict[str, np.ndarray]:
 
 
 def used(held: Mapping[str, np.ndarray] | None, count: str, rows: Sequence[str]) -> dict[str, np.ndarray]:
-    """Return arrays, of ``rows`` only as many as ``count`` says are in use."""
+    """Return the arrays; those named in ``rows`` only up to the number in the array ``count``."""
     held = held or {}
     return {name: value[: int(held[count][0])] if name in rows else value for name, value in held.items()}
 

@@ -134,7 +134,7 @@ def test_forces_are_mass_times_acceleration_in_every_step(name: str) -> None:
 
 
 def pressure_off(run: Trace, name: str) -> float:
-    """Return how far the centre of pressure strays from the middle of the foot that carries the robot alone [m]."""
+    """Return the largest distance of the centre of pressure from the middle of the stance foot [m]."""
     gait, worst = default_gait(name), 0.0
     for k, (foot, rows) in enumerate(swings(run, gait)):
         t = run.recording.t[rows]

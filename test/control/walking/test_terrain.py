@@ -166,7 +166,7 @@ def test_on_a_level_map_a_robot_walks_as_without_one(robot: str, speed: float) -
 
 
 def _on_treads(ground: Ground, places: Array, forces: Array) -> None:
-    """Check that heel and toe of each foot that carries half of the robot are over the plane that the foot is on."""
+    """Check that heel and toe of each foot with half of the load are over the plane of that foot."""
     robot = loaded("biped14")
     x = robot.soles[0].vertices[:, 0]
     carries = forces > 0.5 * robot.weight
@@ -203,9 +203,10 @@ def test_a_map_that_is_none_is_refused_by_name() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("robot", "seed"), [("biped14", 0), ("g1", 104), ("g1", 110)])
 def test_tiles_that_lean_are_walked_without_a_map(robot: str, seed: int) -> None:
-    """+-20 mm and up to 5 degrees, as fast as the controller says that it wants to.
+    """+-20 mm and up to 5 degrees, at the speed that the controller plans.
 
-    G1 falls in slow steps under 104; under 110 its feet land on edges, and its supervision slows it down.
+    Under seed 104, G1 falls if it takes slow steps. Under seed 110 its feet land on edges, and its supervision slows it
+    down.
     """
     ground = tiles(0.04, 0.4, 16, 5, seed=seed, tilt=np.deg2rad(5.0))
     places, _, controller, wanted = walk(ground, "", 15.0, robot)

@@ -84,7 +84,7 @@ def test_a_topic_out_of_step_does_not_shift_the_others(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("duration", "missing"), [(0.060, 11), (0.049, 0), (None, 0)])
 def test_rows_that_are_missing_at_the_end_are_counted(tmp_path: Path, duration: float | None, missing: int) -> None:
-    """The last joint states are of 0.049 s; how long the run was its simulator says."""
+    """The last joint states are of 0.049 s. The statistics of the simulator contain the duration."""
 
     def said(**values: object) -> tuple[str, str, bytes]:
         return RUN, "std_msgs/msg/String", serialise("std_msgs/msg/String", data=json.dumps(values))

@@ -418,7 +418,7 @@ def test_a_calibration_whose_moments_have_another_unit_of_length_is_corrected_wi
 
 
 def test_somebody_in_the_middle_of_a_plate_stays_there(tmp_path: Path) -> None:
-    """A CoP within 0.1 mm of the centre is on the plate 1000 times as far off, too: the matrix says which it is."""
+    """A CoP within 0.1 mm of the centre would also be on the plate 1000 times as far off. The matrix decides."""
     walk = a_walk(4, 600)
     plate = replace(walk, cop=walk.centre + 2e-4 * (walk.cop - walk.centre), twist=0.0 * walk.twist, origin=np.zeros(3))
     plate = replace(plate, force=plate.force * [0.0, 0.0, 1.0])

@@ -205,7 +205,7 @@ def test_a_robot_alone_is_where_its_odometry_says_and_as_its_imu_says_without(ro
     ros.until(lambda: known(True) and readings.instant(()).estimated, "odometry")
     assert readings.instant(()).q[:3].tolist() == [3.0, 0.0, 0.9]
     assert readings.instant(()).notes == ()
-    # Of another robot that comes it says nothing that this one said; a wall clock begins anew, too.
+    # Nothing of this robot remains for another one. Its clock starts anew as well.
     state.header.stamp.sec = 2_000_000_000
     ros.until(lambda: known(True) and 2.0 <= readings.t < 1000.0, "stamps of a wall clock, and how it goes on")
     readings.fallen = True

@@ -233,7 +233,7 @@ def test_the_pace_may_change_while_it_runs() -> None:
 
     played.publish_ground = publish_ground
     loop.run(lambda: None)
-    # The deadline that was set already is kept.
+    # The existing deadline does not change.
     apart = np.diff(played.ground)
     assert apart[1:9] == pytest.approx(1e6, rel=0.05)
     assert apart[10:] == pytest.approx(1e7, rel=0.05)

@@ -39,7 +39,7 @@ def test_a_controller_at_50_hz_sends_50_messages_a_second(ros: RosWorld) -> None
     impedances = ros.collect(Float64MultiArray, "/impedance_controller/commands")
     torques = ros.collect(Float64MultiArray, "/effort_controller/commands")
     stats = ros.folder / "stats.json"
-    # In slow motion, so that a busy machine keeps the controller waiting for less than a timeout.
+    # The simulation is slow, so that the controller waits for less than a timeout on a busy machine.
     sim = ros.start("sim_node", duration=0.4, real_time_factor=0.1, stats_file=str(stats))
     # The simulator and this test.
     controller = ros.start("controller_node", controller=STIFF, wait_for_listeners=2)

@@ -111,7 +111,7 @@ def test_a_node_speaks_of_compiling_where_it_compiles(
     again.stop()
     assert "loading" in again.output
     assert "compil" not in again.output
-    # In a process of its own, since where kernels are kept is read with numba.
+    # A separate process, because the cache folder is read when numba is imported.
     command = [sys.executable, "-m", "bipedsim_ros.nodes.start", name]
     env = {**ros.env, "NUMBA_CACHE_DIR": str(tmp_path)}
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as new:

@@ -237,7 +237,7 @@ print(heard[0].nanosec, flush=True)
 while True:
     rclpy.spin_once(node)
 """
-# Fast DDS keeps a killed participant for 20 s. A second of the publisher below has 100 messages at most.
+# Fast DDS removes a killed participant after 20 s. A second of the publisher below has 100 messages at most.
 LEASE = 2000
 
 

@@ -60,7 +60,7 @@ def test_the_energy_balance_closes_to_first_order(
     residuals = [np.abs(metered(replace(settings, physics_dt=1e-3 / n))[1].residual).max() for n in steps]
     ratios = [coarse / fine for coarse, fine in pairwise(residuals)]
     assert min(ratios) > 1.8
-    # Flight keeps its energy, and models that move the robot by velocities within the step may do better, too.
+    # Energy is constant in flight. Models with velocities within the step may be more accurate.
     if scenario == "squat" or (model in SELECTION_MODELS and scenario != "drop"):
         assert max(ratios) < 2.2
 
@@ -76,7 +76,7 @@ def test_the_energy_balance_of_a_walk_closes_to_a_thousandth_of_the_work_of_its_
 
 
 def test_a_fall_loses_nothing() -> None:
-    """In flight the CoM follows its parabola, and the momentum of the turning robot is kept."""
+    """In flight the CoM follows its parabola, and the momentum of the turning robot is constant."""
     _, meter = metered(RunConfig(scenario="drop", duration=0.09))
     np.testing.assert_allclose(meter.residual, 0.0, atol=1e-6)
 

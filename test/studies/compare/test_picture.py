@@ -73,6 +73,6 @@ def test_all_that_is_written_fits() -> None:
     assert cut == []
     laid_over = [(a, b) for i, a in enumerate(numbers) for b in numbers[:i] if a.overlaps(b)]
     assert not laid_over
-    # lcp and the reference are in one place: a bar of no length says so.
+    # lcp and the reference have the same value, which a bar of zero length shows.
     assert any(text == "0" or text.endswith("(below the axis)") for text in boxes)
     assert sum("residual" in text and text[0].isdigit() for text in boxes) > 0

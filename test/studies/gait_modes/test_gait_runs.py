@@ -149,7 +149,7 @@ def bouncing(robot: Robot, model: str, params: dict[str, float], height: float =
 
 
 def test_a_beam_that_bounces_from_end_to_end_runs(seesaw: Robot) -> None:
-    """On springs each end stays for a while, as eq. 45c says; by restitution it is off at once."""
+    """On springs, each end stays for a while (eq. 45c). With restitution it leaves at once."""
     springs = {"stiffness": 3000.0, "alpha": 0.01, "tangential_stiffness": 3000.0, "tangential_damping": 30.0}
     soft = bouncing(seesaw, "nonlinear_damping", springs)
     assert soft.verdict == "running"

@@ -145,7 +145,9 @@ def test_standing_takes_most_of_what_the_support_allows_and_no_more() -> None:
 
 
 def test_a_stiff_robot_takes_what_a_rigid_body_that_pivots_about_its_edge_does() -> None:
-    """`posture` goes beyond m omega d as the page says: it tips and comes back, by energy of a body of its inertia."""
+    """`posture` recovers from more than m omega d, as documented: it tips and comes back, with the energy of a body of
+    its inertia.
+    """
     robot = load_robot("biped14")
     where = situation(RunConfig(controller="posture"), 1.2)
     data, q = robot.model.createData(), robot.q_nominal.copy()

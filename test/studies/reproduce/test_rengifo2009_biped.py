@@ -22,10 +22,10 @@ def test_the_figures_are_met() -> None:
 
 @pytest.mark.slow
 def test_with_epsilon_four_vertices_share_the_weight() -> None:
-    """In the middle of the foot each carries a quarter, and none is out of the ground."""
+    """In the middle of the foot, each vertex has a quarter of the load, and none is above the ground."""
     run = runs()[1e-6]
     for step in (1, 3):
-        # The left foot lands a moment before the plan says so.
+        # The left foot lands a moment before the planned time.
         rows = biped.alone(run.t, step, 0.4) & (run.t < biped.GAIT.ends[2 * step + 2] - 0.1)
         assert run.force[rows, biped.LEFT].max() == 0.0
         share = run.force[rows, biped.RIGHT] / run.force[rows, biped.RIGHT].sum(axis=1, keepdims=True)

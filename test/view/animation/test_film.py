@@ -45,7 +45,7 @@ def configurations(robot: Robot, rows: int) -> Array:
 
 
 def recorded(robot: Robot, q: Array) -> Recording:
-    """Return a recording of these configurations in which every foot carries its share of the weight."""
+    """Return a recording of these configurations with the load shared equally by the feet."""
     recording = Recording.empty(len(q), robot.joint_names, [sole.name for sole in robot.soles])
     recording.describe_robot(robot)
     recording.t[:] = DT * np.arange(1, len(q) + 1)

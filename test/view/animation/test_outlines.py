@@ -1,4 +1,4 @@
-"""Outlines of objects: on their surface, and where the recording says."""
+"""Outlines of objects: on their surface, at the recorded position."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_the_last_row_which_nobody_answers_shows_what_the_controller_showed_last
     for name, values in recording.readouts.items():
         np.testing.assert_array_equal(shown.readouts[name][-1], values[-2], err_msg=name)
         np.testing.assert_array_equal(shown.readouts[name][:-1], values[np.isin(recording.t, shown.t[:-1])])
-    # One that stopped showing it before says nothing.
+    # A signal that ended earlier has no value.
     for values in recording.readouts.values():
         values[-2] = np.nan
     silent = ThinnedFrames()

@@ -332,7 +332,7 @@ def test_isaac_lab(tmp_path: Path) -> None:
 
 
 def test_isaac_lab_with_explicit_actuators(tmp_path: Path) -> None:
-    """Their gains are not in the descriptors; a file of our own that extends them says them."""
+    """The descriptors do not contain their gains. A file of our own that extends the descriptors does."""
     names = {"joint_names": MIXED, "default_joint_pos": POSE}
     zeros = {"default_joint_stiffness": [0.0] * 14, "default_joint_damping": [0.0] * 14}
     file = described(tmp_path, articulations={"robot": {**names, **zeros}})

@@ -79,7 +79,7 @@ class Robot:
         self._states.publish(state)
 
     def dropped(self, kind: str) -> int:
-        """Return how many messages of a kind the node says that it has dropped."""
+        """Return the number of dropped messages of a kind, as the node reports it."""
         values = {pair.key: pair.value for array in self.diagnostics for pair in array.status[0].values}
         return int(values.get(f"dropped.{kind}", 0))
 
@@ -181,7 +181,8 @@ def test_where_the_robots_time_begins_anew_its_program_begins_anew(ros: RosWorld
     robot.measure(400, effort=2.5)
     before = int(program.until(measured(2.5), "the robot's own time", send=False)["tick"])
     assert before > 400
-    # A message that repeats a time begins nothing; the next one, which is dropped and counted, says that it was read.
+    # A message with a repeated time starts nothing. The next one is dropped and counted, so the test knows that it was
+    # read.
     robot.measure(400)
     robot.measure(401, joints=28)
     ros.until(lambda: robot.dropped("joints"), "that the message behind the repeated one was read")
