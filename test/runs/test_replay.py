@@ -139,7 +139,7 @@ def test_a_start_is_repeated_to_the_bit_whose_rotation_is_not_quite_one(name: st
 
 
 def test_a_run_says_all_that_its_simulator_was_made_of() -> None:
-    """Whatever argument is another one, the description is another one: else it could not be repeated."""
+    """Each argument changes the description. Otherwise the run could not be repeated."""
     biped = load_robot("biped14")
     ball = ObjectConfig(name="ball", shape="ball", radius=0.1, mass=1.0, position=(1.0, 0.0, 0.1))
     other: dict[str, Any] = {
@@ -159,7 +159,7 @@ def test_a_run_says_all_that_its_simulator_was_made_of() -> None:
     assert other.keys() == inspect.signature(Simulator).parameters.keys()
 
     def described(**arguments: Any) -> str:
-        # As text: what is not a number is not equal to itself.
+        # The comparison is of texts, because NaN is not equal to itself.
         return json.dumps(describe_run(Simulator(**{"robot": biped, **arguments})))
 
     for name, value in other.items():
@@ -209,7 +209,7 @@ def test_a_robots_measured_torques_are_commands(tmp_path: Path) -> None:
     done = rerun(of_a_robot)
     assert len(done.simulated) == 399
     assert "measured torques are the commands" in done.notes[-1]
-    # It starts where the run was after its first tick, but for velocities of the base and the pushes.
+    # It starts at the state after the first tick, except for base velocities and pushes.
     assert done.errors["joint_position l_knee"]["max"] < 0.05
 
 
@@ -247,7 +247,7 @@ def test_objects_are_compared_to_the_bit(tmp_path: Path) -> None:
     # Under another model the ball comes back from the shin in another way.
     other = rerun(recording, Changes(contact_model="nonlinear_damping"))
     assert other.errors["object_ball velocity"]["max"] > 1e-6
-    # What the last rows lack is torn, what all of them lack was not recorded.
+    # Missing values in the last rows are a truncation. Values missing in all rows were not recorded.
     spoilt["crate"][:] = recording.objects["crate"]
     spoilt["crate"][-2:] = np.nan
     assert rerun(replace(recording, objects=spoilt)).first is None
@@ -295,7 +295,7 @@ def test_the_command_says_what_differs(tmp_path: Path, capsys: pytest.CaptureFix
     recording.wrench[7] += 1.0
     recording.save(path)
     assert main(["replay", str(path)]) == 1
-    # What damage has left out is not replaced by what the ankles say.
+    # The ankle sensors do not replace damaged values.
     recording.wrench[:] = np.nan
     recording.save(path)
     capsys.readouterr()
@@ -333,7 +333,7 @@ def test_files_that_are_cut_short_end_with_a_line(tmp_path: Path, capsys: pytest
 
 
 def test_a_recording_knows_what_it_came_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A robot.yaml that has changed since is reported, by the repetition and by whoever asks for the robot."""
+    """A changed robot.yaml is reported by the repetition, and by any caller that loads the robot."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROBOTS["biped14"].parent, tmp_path / "mine")
     first = recorded(tmp_path, robot="mine/robot.yaml")

@@ -1,4 +1,4 @@
-"""A step that was kept, taken again."""
+"""A saved physics step is simulated again, with every contact model."""
 
 from __future__ import annotations
 
