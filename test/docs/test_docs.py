@@ -124,6 +124,12 @@ def test_pages_of_contact_models_have_one_shape() -> None:
         assert [title for title in found if title in titles] == titles, model
 
 
+def test_the_own_contact_model_is_the_one_that_is_tested() -> None:
+    page = (ROOT / "docs" / "contact_models.md").read_text(encoding="utf-8")
+    printed = [block.text for block in blocks(page) if block.name == "mud_package.py"]
+    assert printed == [(ROOT / "test" / "support" / "plugin_model.py").read_text(encoding="utf-8")]
+
+
 def test_all_papers_and_cases_are_described() -> None:
     text = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")
     overview = {row[0]: row[2] for row in rows(text) if row[0].startswith("[`")}
