@@ -165,7 +165,7 @@ JOINT_STATES = Topic(
     schema.JOINT_STATES,
     _JOINT_STATE,
     ROBOT,
-    "match joints by name; joints that [closed chains](robots.md#a-robot-of-your-own) turn come last, found from the "
+    "match joints by name; joints that [closed chains](robots.md#closed-chains) turn come last, found from the "
     "measured ones, effort 0",
     requested=NEWEST,
     frame=BASE_FRAME,

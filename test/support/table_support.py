@@ -12,7 +12,7 @@ def _lines(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
 
 def topic_table() -> list[str]:
     """Return the lines of the table in docs/ros_interface.md."""
-    head = ("topic", "type", "published by", "QoS", "frame", "columns of a recording", "holds")
+    head = ("topic", "type", "published by", "QoS of our publishers", "frame", "columns of a recording", "holds")
     return _lines(head, [_topic_row(topic) for topic in TOPICS.values()])
 
 
