@@ -1,4 +1,4 @@
-"""A contact model of a third-party distribution, compiled: viscous mud under the vertices, in a file of its own."""
+"""Contact model in a package of its own: viscous mud under the vertices."""
 
 from __future__ import annotations
 
