@@ -1,5 +1,11 @@
 from .inline import Inline as Inline, show as show, show_motion as show_motion
 from .overlays import overlay as overlay
+from .palette import (
+    FOOT_COLOURS as FOOT_COLOURS,
+    LIMIT_COLOUR as LIMIT_COLOUR,
+    TOTAL_COLOUR as TOTAL_COLOUR,
+    foot_colour as foot_colour,
+)
 from .panels import PANELS as PANELS, USUAL_PANELS as USUAL_PANELS, panel_names as panel_names
 from .plate_plots import plot_plates as plot_plates
 from .plot_gait import plot_gaits as plot_gaits
@@ -8,13 +14,9 @@ from .report_page import report as report, report_runs as report_runs
 from .rerun import plot_rerun as plot_rerun
 from .robot import draw_robot as draw_robot
 from .sheet import (
-    FOOT_COLOURS as FOOT_COLOURS,
-    LIMIT_COLOUR as LIMIT_COLOUR,
     STYLE as STYLE,
-    TOTAL_COLOUR as TOTAL_COLOUR,
     at_least as at_least,
     fit_titles as fit_titles,
-    foot_colour as foot_colour,
     foot_dash as foot_dash,
     picture as picture,
 )

@@ -13,19 +13,10 @@ import numpy as np
 from bipedsim.analysis import difference_lines, differences, sample_rate
 from bipedsim.errors import RecordingError
 from bipedsim.recording import Recording, between, without_plan
+from bipedsim.view.palette import LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim.view.panels import USUAL_PANELS, panel_names
 from bipedsim.view.plots import PanelPlot
-from bipedsim.view.sheet import (
-    DOT,
-    LIMIT_COLOUR,
-    PAGE,
-    TOTAL_COLOUR,
-    drawn,
-    note_above,
-    picture,
-    small_title,
-    without_metrics,
-)
+from bipedsim.view.sheet import DOT, PAGE, drawn, note_above, picture, small_title, without_metrics
 from bipedsim.view.thinned import columns_of
 
 if TYPE_CHECKING:

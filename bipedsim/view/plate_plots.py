@@ -13,8 +13,9 @@ from bipedsim.errors import RecordingError
 from bipedsim.numerics import Array
 from bipedsim.plates import THRESHOLD, PlateSignals
 from bipedsim.recording import Recording
+from bipedsim.view.palette import FOOT_COLOURS, TOTAL_COLOUR, foot_colour
 from bipedsim.view.plot_contact import outlines
-from bipedsim.view.sheet import FOOT_COLOURS, PAGE, TOTAL_COLOUR, foot_colour, picture
+from bipedsim.view.sheet import PAGE, picture
 from bipedsim.view.time_axes import time_axis
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ VECTORS = 120
 """Maximum number of force vectors in a butterfly diagram."""
 AROUND = 0.1
 """Margin around the surfaces, as a fraction of their size."""
-_AXES = (("Fx", "#009E73"), ("Fy", "#D55E00"), ("Fz", "#0072B2"))
+_AXES = (("Fx", FOOT_COLOURS[2]), ("Fy", FOOT_COLOURS[1]), ("Fz", FOOT_COLOURS[0]))
 
 
 def plot_plates(
@@ -125,7 +126,7 @@ def _draw_surface(
 
 
 def _draw_free_moment(ax: Axes, t: Array, moment: Array) -> None:
-    ax.plot(t, moment, color="#CC79A7", linewidth=0.9)
+    ax.plot(t, moment, color=FOOT_COLOURS[3], linewidth=0.9)
     ax.set(title="free moment Tz [N.m]")
 
 

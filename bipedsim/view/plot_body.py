@@ -11,18 +11,9 @@ import numpy as np
 from bipedsim.analysis import ComMotion, estimate_errors, roll_pitch_yaw, unit_of
 from bipedsim.numerics import Array
 from bipedsim.recording import Recording, without_plan
+from bipedsim.view.palette import LIMIT_COLOUR, TOTAL_COLOUR, foot_colour
 from bipedsim.view.plot_joints import across, rows_of, wanted_positions
-from bipedsim.view.sheet import (
-    LIMIT_COLOUR,
-    TOTAL_COLOUR,
-    at_least,
-    finish_grid,
-    foot_colour,
-    foot_dash,
-    heading,
-    mark_events,
-    small_title,
-)
+from bipedsim.view.sheet import at_least, finish_grid, foot_dash, heading, mark_events, small_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,16 +10,14 @@ import numpy as np
 from bipedsim.analysis import ForcePlate, cop_under_soles, rotate
 from bipedsim.numerics import Array, true_runs
 from bipedsim.recording import ABSENT_MODE, Recording
-from bipedsim.view.sheet import PAGE, TOTAL_COLOUR, foot_colour, mark_events
+from bipedsim.view.palette import AIR, MODE_COLOURS, TOTAL_COLOUR, foot_colour, text_colour
+from bipedsim.view.sheet import PAGE, mark_events
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import SubFigure
 
 
-FACE_COLOUR = "#59B88E"
-MODE_COLOURS = {"in the air": "#F2F2F2", "vertex": "#E69F00", "edge": "#7A6FD0", "face": FACE_COLOUR}
-"""Kind of a contact mode to its colour; sufficiently long bars contain the name of the vertex or edge."""
 MAX_OUTLINES = 30
 CORNER_ROOM = 0.2
 """Minimum length of a sole's shortest side in the plot for numbered corners [in]."""
@@ -125,7 +123,7 @@ def mode_kind(mode: int, n_vertices: int) -> tuple[str, str]:
     from bipedsim.contact import mode_parts
 
     if mode <= 0:
-        return "in the air", ""
+        return AIR, ""
     if not n_vertices:
         return "face", str(mode)
     kind, *which = mode_parts(mode, n_vertices)
@@ -158,9 +156,10 @@ def draw_modes(ax: Axes, recording: Recording) -> None:
                 (recording.t[a], ends[b] - recording.t[a]) for a, b in zip(starts[chosen], lasts[chosen], strict=True)
             ]
             ax.broken_barh(spans, (k - 0.4, 0.8), linewidth=0.0, **_mode_look(kind, sliding))
+            shade = text_colour(MODE_COLOURS[kind])
             for start, lasting in spans if n_vertices == len(recording.sole_vertices[k]) else ():
                 if which and lasting > 0.025 * recording.duration:
-                    ax.text(start + 0.5 * lasting, k, which, fontsize=7, ha="center", va="center")
+                    ax.text(start + 0.5 * lasting, k, which, fontsize=7, ha="center", va="center", color=shade)
     ax.set_yticks(range(len(recording.feet)), [f"{foot} foot" for foot in recording.feet])
     ax.set(ylim=(len(recording.feet) - 0.5, -0.5), title="contact modes (numbers: corners of the sole)")
     mark_events(ax, recording)

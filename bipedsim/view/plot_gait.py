@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from bipedsim.analysis import Gait
-from bipedsim.view.sheet import PAGE, foot_colour, picture
+from bipedsim.view.palette import foot_colour
+from bipedsim.view.sheet import PAGE, picture
 
 _PANELS = (
     (2, "vertical force [BW]"),

@@ -14,17 +14,8 @@ import numpy as np
 from bipedsim.model import SIDES, split_side
 from bipedsim.numerics import Array
 from bipedsim.recording import COLUMNS, Recording
-from bipedsim.view.sheet import (
-    LIMIT_COLOUR,
-    TOTAL_COLOUR,
-    at_least,
-    finish_grid,
-    foot_colour,
-    foot_dash,
-    heading,
-    mark_events,
-    small_title,
-)
+from bipedsim.view.palette import LIMIT_COLOUR, TOTAL_COLOUR, foot_colour
+from bipedsim.view.sheet import at_least, finish_grid, foot_dash, heading, mark_events, small_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -27,6 +27,7 @@ from bipedsim.analysis import (
 from bipedsim.errors import BipedSimError, RecordingError
 from bipedsim.numerics import Array
 from bipedsim.recording import Recording
+from bipedsim.view.palette import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR, foot_colour
 from bipedsim.view.panels import USUAL_PANELS, panel_names
 from bipedsim.view.plot_body import (
     base_charts,
@@ -52,18 +53,7 @@ from bipedsim.view.plot_joints import (
     shown_torques,
     wanted_positions,
 )
-from bipedsim.view.sheet import (
-    DOT,
-    LIMIT_COLOUR,
-    PAGE,
-    TOTAL_COLOUR,
-    at_least,
-    foot_colour,
-    foot_dash,
-    mark_events,
-    note_above,
-    picture,
-)
+from bipedsim.view.sheet import DOT, PAGE, at_least, foot_dash, mark_events, note_above, picture
 from bipedsim.view.time_axes import time_axis
 
 if TYPE_CHECKING:
@@ -75,7 +65,7 @@ WALK_ASPECT = 2.5
 """Ratio of length to width from above, beyond which the CoP panel gets the full width."""
 SEEN = 3.0, 1.0, 1.0
 """Maximum range of the axes of vertical, forward and sideways force, in body weights."""
-BODIES_COLOUR = "#CC79A7"
+BODIES_COLOUR = FOOT_COLOURS[3]
 
 
 def plot(

@@ -9,7 +9,8 @@ import numpy as np
 
 from bipedsim.model import Robot, Shape, sole_placements
 from bipedsim.numerics import Array
-from bipedsim.view.sheet import LIMIT_COLOUR, PAGE, TOTAL_COLOUR, foot_colour, picture
+from bipedsim.view.palette import LIMIT_COLOUR, TOTAL_COLOUR, foot_colour
+from bipedsim.view.sheet import PAGE, picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

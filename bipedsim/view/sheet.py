@@ -15,6 +15,7 @@ import numpy as np
 
 from bipedsim.errors import RecordingError
 from bipedsim.view.interactive import import_bokeh, write_interactive
+from bipedsim.view.palette import LIMIT_COLOUR, PUSH_COLOUR
 from bipedsim.view.time_axes import time_axis
 
 if TYPE_CHECKING:
@@ -24,11 +25,6 @@ if TYPE_CHECKING:
 
     from bipedsim.recording import Recording
 
-# Palette of Okabe and Ito, which colour-blind readers can distinguish.
-FOOT_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-TOTAL_COLOUR = "#222222"
-LIMIT_COLOUR = "#B00020"
-PUSH_COLOUR = "#F0E442"
 PAGES = (".html", ".htm")
 """Suffixes of interactive plots."""
 PAGE = 12.5
@@ -164,11 +160,6 @@ def _broken(text: str, fits: Callable[[str], bool], at: tuple[str, ...] = ("\n",
     return lines
 
 
-def foot_colour(k: int) -> str:
-    """Return the colour of foot ``k`` in all plots."""
-    return FOOT_COLOURS[k % len(FOOT_COLOURS)]
-
-
 def foot_dash(k: int) -> str | tuple[int, tuple[int, int]]:
     """Return the line style of foot ``k``; styles differ because curves coincide in a symmetric motion."""
     return "-" if k % 2 == 0 else (0, (5, 3))
@@ -179,7 +170,7 @@ def mark_events(ax: Axes, recording: Recording) -> None:
     for number, (start, end) in enumerate(recording.pushes):
         # Short pushes are widened, so that they are visible in a long run.
         end = max(end, start + 0.003 * recording.duration)
-        ax.axvspan(start, end, color=PUSH_COLOUR, linewidth=0.0, zorder=0.5, label="" if number else "push")
+        ax.axvspan(start, end, color=PUSH_COLOUR, alpha=0.2, linewidth=0.0, zorder=0.5, label="" if number else "push")
     if np.isfinite(recording.gave_up_at):
         ax.axvline(recording.gave_up_at, color=LIMIT_COLOUR, linestyle=":", linewidth=1.2, label="stopped")
 

@@ -24,10 +24,10 @@ from bipedsim.recording import csv as csv_module
 from bipedsim.recording.csv import CsvColumns, CsvTable, export_csv
 from bipedsim.recording.recording import Recording
 from bipedsim.view import plots
+from bipedsim.view.palette import FACE_COLOUR, FOOT_COLOURS, LIMIT_COLOUR, PUSH_COLOUR, TOTAL_COLOUR
 from bipedsim.view.panels import USUAL_PANELS
-from bipedsim.view.plot_contact import FACE_COLOUR
 from bipedsim.view.plots import plot
-from bipedsim.view.sheet import FOOT_COLOURS, LIMIT_COLOUR, PUSH_COLOUR, TOTAL_COLOUR, picture
+from bipedsim.view.sheet import picture
 
 
 def test_the_table_holds_every_number_under_its_name_and_unit(tmp_path: Path) -> None:
@@ -105,8 +105,13 @@ def shown(path: Path, colours: set[str]) -> set[str]:
     from PIL import Image
 
     counts, pixels = zip(*Image.open(path).convert("RGB").getcolors(1 << 24), strict=True)
-    off = {colour: np.abs(np.divide(pixels, 255.0) - to_rgb(colour)).max(axis=1) for colour in colours}
-    near = {colour: off[colour] < (0.01 if colour == FACE_COLOUR else 0.3) for colour in colours}
+    drawn = colours | set(FOOT_COLOURS[:2])
+    off = {colour: np.abs(np.divide(pixels, 255.0) - to_rgb(colour)).max(axis=1) for colour in drawn}
+    nearest = np.min(list(off.values()), axis=0)
+    near = {
+        colour: (off[colour] < (0.01 if colour == FACE_COLOUR else 0.3)) & (off[colour] == nearest)
+        for colour in colours
+    }
     return {colour for colour in colours if np.array(counts)[near[colour]].sum() >= 20}
 
 

@@ -22,8 +22,8 @@ from bipedsim.config import RunConfig
 from bipedsim.errors import RecordingError
 from bipedsim.recording import Recording
 from bipedsim.runs import run as simulate
-from bipedsim.view import foot_colour
 from bipedsim.view.overlays import DASHES, Comparison, overlay, picture
+from bipedsim.view.palette import foot_colour
 
 
 def loaded(n: int, factor: float, seed: int = 3) -> Recording:

@@ -19,7 +19,8 @@ from bipedsim.config import RunConfig
 from bipedsim.errors import RecordingError, UnknownNameError
 from bipedsim.recording import Recording
 from bipedsim.runs import run
-from bipedsim.view import LIMIT_COLOUR, plot, sheet
+from bipedsim.view import plot, sheet
+from bipedsim.view.palette import LIMIT_COLOUR
 from bipedsim.view.panels import PANELS, USUAL_PANELS, panel_names
 from bipedsim.view.plot_body import MOST_OBJECTS, draw_objects, roll_pitch_yaw
 from bipedsim.view.plot_joints import AT_LIMIT, across, joint_groups

@@ -6,10 +6,4 @@ from .film import (
     ground_of as ground_of,
 )
 from .motion import bottom as bottom
-from .scene import (
-    FORCE_COLOUR as FORCE_COLOUR,
-    OBJECT_COLOUR as OBJECT_COLOUR,
-    SOIL_COLOUR as SOIL_COLOUR,
-    SURFACE_COLOUR as SURFACE_COLOUR,
-)
 from .skeleton import Skeleton as Skeleton

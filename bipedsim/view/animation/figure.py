@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.view.animation.camera import VIEWS, Camera
-from bipedsim.view.animation.scene import COM_MARKER, FORCE_COLOUR, OBJECT_COLOUR, Stage, ViewArtists
-from bipedsim.view.sheet import TOTAL_COLOUR, foot_colour
+from bipedsim.view.animation.scene import COM_MARKER, Stage, ViewArtists
+from bipedsim.view.palette import FORCE_COLOUR, OBJECT_COLOUR, TOTAL_COLOUR, foot_colour
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

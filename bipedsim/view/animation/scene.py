@@ -11,17 +11,13 @@ from bipedsim.numerics import Array
 from bipedsim.view.animation.camera import ARROW, Camera, arrows, drawn_skeleton, follow, make_camera, robot_size
 from bipedsim.view.animation.motion import MotionFrames
 from bipedsim.view.animation.skeleton import TRUNK, Skeleton
-from bipedsim.view.sheet import FOOT_COLOURS, TOTAL_COLOUR, foot_colour
+from bipedsim.view.palette import FORCE_COLOUR, OBJECT_COLOUR, SOIL_COLOUR, SURFACE_COLOUR, TOTAL_COLOUR, foot_colour
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 TRUNK_COLOUR = "#4A4A4A"
-FORCE_COLOUR = FOOT_COLOURS[2]
-"""A third colour, visible in front of a leg."""
-OBJECT_COLOUR = "#7A4FA3"
-SOIL_COLOUR, SURFACE_COLOUR = "#ECE9E3", "#8C8577"
 HEAD = 0.05
 """Length of an arrow head, as a fraction of the robot's size."""
 SECTION = 600

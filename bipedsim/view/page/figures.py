@@ -9,13 +9,20 @@ import numpy as np
 from bipedsim.analysis import readout_text
 from bipedsim.model import Robot
 from bipedsim.recording import without_plan
-from bipedsim.view.animation import FORCE_COLOUR
 from bipedsim.view.page.body_figures import body_readings, body_rows
 from bipedsim.view.page.instant import Instant
-from bipedsim.view.page.marks import CAPTURE_COLOUR, PLAN_COLOUR, PUSH_COLOUR, SUPPORT_COLOUR
-from bipedsim.view.page.soles import COLOURS, COP_COLOUR
+from bipedsim.view.page.soles import COLOURS
 from bipedsim.view.page.state import UNKNOWN, DerivedState, mode_text
-from bipedsim.view.sheet import LIMIT_COLOUR, TOTAL_COLOUR
+from bipedsim.view.palette import (
+    CAPTURE_COLOUR,
+    COP_COLOUR,
+    FORCE_COLOUR,
+    LIMIT_COLOUR,
+    PLAN_COLOUR,
+    PUSH_COLOUR,
+    SUPPORT_COLOUR,
+    TOTAL_COLOUR,
+)
 
 TIME_ID, FOOT_ID, BODY_ID = "bipedsim-time", "bipedsim-foot-", "bipedsim-body"
 """Ids of elements of the page, for programs that read it; the id of a foot ends with the name of the foot."""

@@ -11,16 +11,22 @@ import pinocchio as pin
 from bipedsim.model import Robot, drivers
 from bipedsim.numerics import Array, hull_corners
 from bipedsim.recording import Plan
-from bipedsim.view.animation import ARROW, FORCE_COLOUR, LONGEST, bottom
+from bipedsim.view.animation import ARROW, LONGEST, bottom
 from bipedsim.view.page.bodies import ball
 from bipedsim.view.page.instant import Instant, Pushed
 from bipedsim.view.page.layers import Layer, arrows, point, rgb, rounded, shortened
 from bipedsim.view.page.soles import SHORTEST
 from bipedsim.view.page.state import DerivedState
-from bipedsim.view.sheet import TOTAL_COLOUR, foot_colour
+from bipedsim.view.palette import (
+    CAPTURE_COLOUR,
+    FORCE_COLOUR,
+    PLAN_COLOUR,
+    PUSH_COLOUR,
+    SUPPORT_COLOUR,
+    TOTAL_COLOUR,
+    foot_colour,
+)
 
-CAPTURE_COLOUR, SUPPORT_COLOUR, PUSH_COLOUR = "#E69F00", "#56B4E9", "#D55E00"
-PLAN_COLOUR = "#0072B2"
 LIFTED = np.array([0.0, 0.0, 0.002])
 """Offset above the ground of marks on the ground [m]."""
 MOST_CORNERS = 64

@@ -9,8 +9,8 @@ import pinocchio as pin
 
 from bipedsim.ground import Ground, Patch
 from bipedsim.model import Sole
-from bipedsim.view.animation import SOIL_COLOUR, SURFACE_COLOUR
 from bipedsim.view.page.layers import Layer, place, rgb
+from bipedsim.view.palette import SOIL_COLOUR, SURFACE_COLOUR
 
 SLIPPERY, ROUGH = "#9CCBE8", "#D9B98C"
 """Colours of patches with friction 0 and :data:`MOST`."""

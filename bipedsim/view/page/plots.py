@@ -10,7 +10,7 @@ import numpy as np
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim.view.page.instant import Instant
-from bipedsim.view.sheet import LIMIT_COLOUR, TOTAL_COLOUR, foot_colour
+from bipedsim.view.palette import LIMIT_COLOUR, TOTAL_COLOUR, foot_colour
 
 BEFORE, AFTER = 3.0, 1.0
 """Visible time before and after the present instant [s]."""

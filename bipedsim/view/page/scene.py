@@ -12,7 +12,6 @@ from bipedsim.ground import Ground
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim.objects import ObjectConfig
-from bipedsim.view.animation import OBJECT_COLOUR
 from bipedsim.view.page.bodies import FINEST, looks, object_looks
 from bipedsim.view.page.instant import Instant
 from bipedsim.view.page.layers import make_layers, place, rgb, rounded
@@ -20,6 +19,7 @@ from bipedsim.view.page.marks import Marks
 from bipedsim.view.page.patches import add_ground
 from bipedsim.view.page.soles import SoleNodes
 from bipedsim.view.page.state import DerivedState, mode_text, state_of
+from bipedsim.view.palette import OBJECT_COLOUR
 
 WORLD = "/world"
 """Name of the root node. To follow the robot, this node moves and not the camera, which stays where the user put it."""

@@ -9,17 +9,15 @@ import numpy as np
 from bipedsim.ground import Ground, Patch
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Flags
-from bipedsim.view.animation import ARROW, FORCE_COLOUR, LONGEST
+from bipedsim.view.animation import ARROW, LONGEST
 from bipedsim.view.page.bodies import ball, cone
 from bipedsim.view.page.instant import Instant
 from bipedsim.view.page.layers import Layer, arrows, place, point, rgb, rounded, shortened, wxyz
 from bipedsim.view.page.state import UNKNOWN, DerivedState
-from bipedsim.view.plot_contact import MODE_COLOURS
-from bipedsim.view.sheet import LIMIT_COLOUR
+from bipedsim.view.palette import AIR, COP_COLOUR, FORCE_COLOUR, LIMIT_COLOUR, MODE_COLOURS, UNKNOWN_COLOUR
 
-COP_COLOUR = "#CC00CC"
-COLOURS = {**MODE_COLOURS, "in the air": "#B8B8B8", UNKNOWN: "#777777"}
-"""Colours of contact modes; the grey of feet in the air is visible on a light ground."""
+COLOURS = {**MODE_COLOURS, UNKNOWN: UNKNOWN_COLOUR}
+"""Colours of contact modes."""
 AROUND = 1.3
 """Size of the plate in the colour of the mode, relative to the sole, so that it is visible next to the foot."""
 LIFTED = np.array([0.0, 0.0, 0.003])
@@ -158,7 +156,7 @@ class _FootNodes:
         if now == self._last_colours:
             return
         self._last_colours = now
-        air, mode = rgb(COLOURS["in the air"]), rgb(LIMIT_COLOUR if sliding and touching.any() else COLOURS[kind])
+        air, mode = rgb(COLOURS[AIR]), rgb(LIMIT_COLOUR if sliding and touching.any() else COLOURS[kind])
         if self._plate is not None:
             self._plate.color = rgb(COLOURS[kind])
         vertex = np.array([mode if touches else air for touches in touching], dtype=np.uint8)

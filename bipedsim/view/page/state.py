@@ -29,7 +29,7 @@ class DerivedState:
         com: (3,) centre of mass [m].
         capture: (3,) capture point on the ground [m]; NaN without velocities.
         ground: Height of the ground below the CoM [m]; height of the lowest sole if there is no ground.
-        kinds: Kind of the contact mode of each foot, see :data:`bipedsim.view.plot_contact.MODE_COLOURS`;
+        kinds: Kind of the contact mode of each foot, see :data:`bipedsim.view.palette.MODE_COLOURS`;
             :data:`UNKNOWN` without a known mode and force.
         touching: For each foot the vertices in contact (N,).
     """

@@ -22,7 +22,7 @@ from bipedsim.ground.read import get_ground
 from bipedsim.model import Robot, load_robot
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import run
-from bipedsim.view.sheet import FOOT_COLOURS
+from bipedsim.view.palette import FOOT_COLOURS
 from bipedsim_studies.feasibility.margins import run_margins
 from bipedsim_studies.feasibility.report import as_text, plot
 from bipedsim_studies.feasibility.states import recorded_states

@@ -19,13 +19,11 @@ pytest.importorskip("viser", reason="viser, the extra `view`, is not installed")
 
 from bipedsim.config import RunConfig
 from bipedsim.runs import run
-from bipedsim.view.animation.scene import FORCE_COLOUR
 from bipedsim.view.page import Instant, Page, Replay, ViewedRun, open_replay, read_shown, write_html
 from bipedsim.view.page.beside import axis
 from bipedsim.view.page.figures import BODY_ID, FOOT_ID, TIME_ID
 from bipedsim.view.page.plots import curves_of
-from bipedsim.view.page.soles import COP_COLOUR
-from bipedsim.view.sheet import foot_colour
+from bipedsim.view.palette import COP_COLOUR, FORCE_COLOUR, foot_colour
 
 EYE, TARGET, FOV = np.array([1.5, -1.9, 1.1]), np.array([0.0, 0.0, 0.35]), 0.8
 CAMERA = (
