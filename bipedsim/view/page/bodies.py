@@ -21,7 +21,17 @@ Colour = tuple[int, int, int]
 PLAIN: Colour = (176, 180, 186)
 """Colour of a body without a colour in its file."""
 FINEST = 120_000
-"""Maximum number of triangles of a robot; above it, the finest meshes are simplified."""
+"""Maximum number of triangles of a robot; above it, its meshes are simplified."""
+CREASE = np.deg2rad(35.0)
+"""Angle between adjacent faces above which their edge is visible."""
+ROUNDED = 1e-6
+"""Distance below which vertices of a mesh file are equal [m]."""
+WELD = 2e-5
+"""Distance below which vertices are merged before a mesh is simplified [m]."""
+GENTLE = 2
+"""Aggressiveness of the simplification, from 0; usual values would remove thin parts such as fingers."""
+LEAST = 24
+"""Minimum number of triangles of a simplified mesh."""
 ROUND = 24
 """Number of corners of a circle."""
 BONE = 0.012
@@ -54,7 +64,7 @@ def looks(robot: Robot, finest: int = FINEST) -> tuple[list[Look], tuple[str, ..
 
     Args:
         robot: The robot; its URDF defines shapes and meshes.
-        finest: Approximate maximum of the total number of triangles.
+        finest: Maximum of the total number of triangles.
 
     Returns:
         The meshes, descriptions of elements that cannot be shown, and a note on the number of triangles.
@@ -76,6 +86,7 @@ def looks(robot: Robot, finest: int = FINEST) -> tuple[list[Look], tuple[str, ..
     joints_with_mesh = {look.joint_id for look in meshes}
     meshes += [bone for bone in _skeleton(robot) if bone.joint_id not in joints_with_mesh]
     thin = _thinned(meshes, finest)
+    thin = [look if look.smooth else _split_at_creases(look) for look in thin]
     before, after = (sum(len(look.faces) for look in bodies) for bodies in (meshes, thin))
     detail = f"{after} triangles of the robot" + (f", thinned from {before}" if after < before else "")
     return thin, tuple(dict.fromkeys(missing)), detail
@@ -122,8 +133,8 @@ def _geometry(element: ElementTree.Element, urdf_path: Path) -> tuple[Array, Int
         if not len(corners) or not np.isfinite(corners).all():
             raise ValueError(f"no triangles in {path.name}")
         # Mesh files use single precision, so that vertices of adjacent triangles are equal only after rounding.
-        merged, faces = np.unique(corners.astype(np.float32), axis=0, return_inverse=True)
-        return merged.astype(np.float64), faces.reshape(-1, 3), False
+        first, faces = _unique_rows(np.round(corners / ROUNDED).astype(np.int64))
+        return corners[first], faces.reshape(-1, 3), False
     values = {key: _three(text) for key, text in element.attrib.items()}
     radius, length = (float(values.get(key, np.zeros(3))[0]) for key in ("radius", "length"))
     if element.tag == "box":
@@ -207,35 +218,106 @@ def _skeleton(robot: Robot) -> list[Look]:
 
 
 def _thinned(meshes: list[Look], finest: int) -> list[Look]:
-    """Simplify the finest meshes, so that the total number of triangles is about ``finest`` or less."""
+    """Simplify the meshes, so that the total number of triangles is at most ``finest``.
+
+    Larger meshes keep more triangles, in proportion to their size.
+    """
     counts = np.array([len(look.faces) for look in meshes], dtype=np.int64)
     if counts.sum() <= finest:
         return meshes
+    sizes = np.array([np.linalg.norm(np.ptp(look.vertices, axis=0)) for look in meshes])
+    least = np.minimum(counts, LEAST)
+    allowed = least + _shares(counts - least, np.maximum(sizes, 1e-3), finest - int(least.sum()))
+    return [
+        look if count <= limit else _simplified(look, int(limit))
+        for look, count, limit in zip(meshes, counts, allowed, strict=True)
+    ]
+
+
+def _shares(counts: Integers, weights: Array, total: int) -> Integers:
+    """Distribute ``total`` in proportion to ``weights``, at most ``counts`` each; the rest goes to the others."""
+    shares = np.zeros(len(counts))
+    free = np.ones(len(counts), dtype=np.bool_)
+    while free.any():
+        shares[free] = (total - counts[~free].sum()) * weights[free] / weights[free].sum()
+        full = free & (shares >= counts)
+        if not full.any():
+            break
+        shares[full] = counts[full]
+        free &= ~full
+    return np.floor(shares).astype(np.int64)
+
+
+def _simplified(look: Look, limit: int) -> Look:
+    """Simplify a mesh to at most ``limit`` triangles."""
     import fast_simplification
 
-    limit = _ceiling(counts, finest)
-    thin = []
-    for look in meshes:
-        if look.smooth or len(look.faces) <= limit:
-            thin.append(look)
-            continue
-        vertices, faces = fast_simplification.simplify(
-            look.vertices.astype(np.float32), look.faces.astype(np.int32), target_count=limit
+    # Vertices that are only almost equal would become holes.
+    vertices, faces = _welded(look.vertices, look.faces, WELD)
+    if len(faces) > limit:
+        thin = fast_simplification.simplify(
+            vertices.astype(np.float32), faces.astype(np.int32), target_count=limit, agg=GENTLE
         )
-        thin.append(Look(look.name, look.joint_id, vertices, faces, look.colour, look.smooth))
-    return thin
+        vertices, faces = thin[0].astype(np.float64), thin[1].astype(np.int64)
+    # The edges of open surfaces remain, so the result may have too many triangles.
+    cell = 1e-3
+    while len(faces) > limit:
+        welded = _welded(vertices, faces, cell)
+        if not len(welded[1]):
+            break
+        vertices, faces = welded
+        cell *= 1.25
+    return Look(look.name, look.joint_id, vertices, faces, look.colour, look.smooth)
 
 
-def _ceiling(counts: Integers, total: int) -> int:
-    """Return the integer c for which the sum of min(``counts``, c) is ``total``, rounded down."""
-    remaining = total
-    ordered = np.sort(counts)
-    for i, count in enumerate(ordered):
-        share = remaining // (len(ordered) - i)
-        if count > share:
-            return int(share)
-        remaining -= int(count)
-    return int(ordered[-1])
+def _split_at_creases(look: Look) -> Look:
+    """Return a mesh for smooth shading, whose vertices are separate where faces meet at an angle above CREASE."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    a, b, c = look.vertices[look.faces].transpose(1, 0, 2)
+    normals = np.cross(b - a, c - a)
+    normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-30)
+    count = len(look.faces)
+    edges = np.sort(np.concatenate([look.faces[:, [0, 1]], look.faces[:, [1, 2]], look.faces[:, [2, 0]]]), axis=1)
+    order = np.lexsort(edges.T)
+    edges, owner = edges[order], np.tile(np.arange(count), 3)[order]
+    shared = (edges[1:] == edges[:-1]).all(axis=1)
+    one, other = owner[:-1][shared], owner[1:][shared]
+    is_smooth = np.einsum("ij,ij->i", normals[one], normals[other]) > np.cos(CREASE)
+    one, other = one[is_smooth], other[is_smooth]
+    links = coo_array((np.ones(len(one), dtype=np.int8), (one, other)), shape=(count, count))
+    _, surface = connected_components(links, directed=False)
+    corners = np.column_stack([look.faces.ravel(), np.repeat(surface, 3)])
+    first, faces = _unique_rows(corners)
+    return Look(
+        look.name, look.joint_id, look.vertices[corners[first, 0]], faces.reshape(-1, 3), look.colour, smooth=True
+    )
+
+
+def _welded(vertices: Array, faces: Integers, cell: float) -> tuple[Array, Integers]:
+    """Merge the vertices in each cube with edge ``cell`` [m]; remove triangles that become lines or equal."""
+    _, which = _unique_rows(np.round(vertices / cell).astype(np.int64))
+    count = np.bincount(which)
+    merged = np.column_stack([np.bincount(which, vertices[:, i]) / count for i in range(3)])
+    corners = which[faces]
+    corners = corners[(corners != np.roll(corners, 1, axis=1)).all(axis=1)]
+    first, _ = _unique_rows(np.sort(corners, axis=1))
+    return merged, corners[np.sort(first)]
+
+
+def _unique_rows(rows: Integers) -> tuple[Integers, Integers]:
+    """Return the index of the first of equal rows (n, k), and for each row which of them it is."""
+    low = rows.min(axis=0, initial=0)
+    spans = rows.max(axis=0, initial=0) - low + 1
+    # One number for each row is several times as fast as rows, if it does not overflow.
+    keys: Integers = rows
+    if np.log2(spans.astype(np.float64)).sum() < 62.0:
+        keys = np.zeros(len(rows), dtype=np.int64)
+        for column, span in zip((rows - low).T, spans, strict=True):
+            keys = keys * span + column
+    _, first, which = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    return first, which.ravel()
 
 
 def _origin(element: ElementTree.Element) -> pin.SE3:
