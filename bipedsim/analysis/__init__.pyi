@@ -90,6 +90,7 @@ from .summary_text import (
     missed_share as missed_share,
     physics_text as physics_text,
     readout_text as readout_text,
+    resolution_of as resolution_of,
     silence_text as silence_text,
     summary_lines as summary_lines,
     unit_of as unit_of,

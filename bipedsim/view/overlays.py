@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bipedsim.analysis import difference_lines, differences, sample_rate
+from bipedsim.analysis import aligned, difference_lines, differences, sample_rate
 from bipedsim.errors import RecordingError
 from bipedsim.recording import Recording, between, without_plan
 from bipedsim.view.palette import LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim.view.panels import USUAL_PANELS, panel_names
 from bipedsim.view.plots import PanelPlot
+from bipedsim.view.settings import differing_settings
 from bipedsim.view.sheet import DOT, PAGE, drawn, note_above, picture, small_title, without_metrics
 from bipedsim.view.thinned import columns_of
 
@@ -31,6 +32,8 @@ BARS = {"modes": "contact modes are bars, which would cover each other"}
 """Panels that cannot show several runs, and the reason."""
 MOST_ROWS = 60
 """Maximum number of rows in the table below the plot."""
+MOST_SETTINGS = 3
+"""Maximum number of differing settings in the title."""
 _ROW = 0.15
 """Height of a line of text [in]."""
 _WIDTH = 170
@@ -74,7 +77,8 @@ def overlay(
     """
     comparison = Comparison(runs, panels)
     notes = [f"note: {note}" for note in comparison.notes]
-    table = difference_lines(differences(summaries), list(runs))
+    settings = [["settings", *runs], *([name, *row] for name, row in differing_settings(runs).items())]
+    table = [*(aligned(settings) if len(settings) > 1 else ()), *difference_lines(differences(summaries), list(runs))]
     below = table if len(table) <= MOST_ROWS else [*table[:MOST_ROWS], f"and {len(table) - MOST_ROWS} more lines"]
     below = [*below, "", *(line for note in notes for line in textwrap.wrap(note, _WIDTH))]
     width, height = comparison.size
@@ -93,7 +97,7 @@ class Comparison:
     Attributes:
         notes: Notes on omissions and differences, one per line.
         size: Width and height [in].
-        title: Robot and names of the runs.
+        title: Robot, and names of the runs with the settings that differ.
 
     Raises:
         UnknownNameError: A panel does not exist.
@@ -115,7 +119,11 @@ class Comparison:
         self._heights = [page.size[1] - 0.6 for page, _ in self._panels.values()]
         self.size = (PAGE, sum(self._heights) + 1.0)
         robot = next(iter(self._runs.values())).robot or "unknown robot"
-        self.title = DOT.join([robot, *self._runs])
+        differing = list(differing_settings(runs).items())[:MOST_SETTINGS]
+        texts = {
+            name: ", ".join(f"{setting} {row[i]}" for setting, row in differing) for i, name in enumerate(self._runs)
+        }
+        self.title = DOT.join([robot, *(f"{name} ({text})" if text else name for name, text in texts.items())])
 
     def _aligned(self, runs: Mapping[str, Recording], panels: Sequence[str]) -> dict[str, Recording]:
         """Return the runs over their common time, with joints in the same order; note the differences."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bipedsim.analysis import ComMotion, estimate_errors, roll_pitch_yaw, unit_of
+from bipedsim.analysis import ComMotion, estimate_errors, resolution_of, roll_pitch_yaw, unit_of
 from bipedsim.numerics import Array
 from bipedsim.recording import Recording, without_plan
 from bipedsim.view.palette import LIMIT_COLOUR, TOTAL_COLOUR, foot_colour
@@ -82,7 +82,7 @@ def draw_charts(figure: SubFigure, recording: Recording, title: str, charts: Seq
 
 
 def shown_readouts(recording: Recording, constants: bool) -> tuple[dict[str, Array], list[str]]:
-    """Select the telemetry signals to plot; constant signals are omitted.
+    """Select the telemetry signals to plot; signals that are constant up to their resolution are omitted.
 
     Args:
         recording: The run.
@@ -94,7 +94,7 @@ def shown_readouts(recording: Recording, constants: bool) -> tuple[dict[str, Arr
     shown, left_out = {}, []
     for name, values in without_plan(recording.readouts).items():
         known = values[np.isfinite(values)]
-        if constants or (len(known) and np.ptp(known) > _SAME * np.abs(known).max()):
+        if constants or (len(known) and np.ptp(known) > max(_SAME * np.abs(known).max(), resolution_of(name))):
             shown[name] = values
         else:
             left_out.append(f"{name} = {known[0]:.4g} {unit_of(name)}".rstrip() if len(known) else f"{name} unknown")
@@ -104,7 +104,9 @@ def shown_readouts(recording: Recording, constants: bool) -> tuple[dict[str, Arr
 def draw_readouts(figure: SubFigure, recording: Recording, constants: bool) -> None:
     """Draw the controller's telemetry, see :func:`shown_readouts`."""
     shown, left_out = shown_readouts(recording, constants)
-    charts = [Chart(_with_unit(name), {name: values}, {}) for name, values in shown.items()]
+    charts = [
+        Chart(_with_unit(name), {name: values}, {}, span=10.0 * resolution_of(name)) for name, values in shown.items()
+    ]
     same = f"; constant: {', '.join(left_out)}" if left_out else ""
     draw_charts(figure, recording, f"readouts of the controller{same}", charts)
 

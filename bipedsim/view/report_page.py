@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 import io
 import math
 import shlex
+import tempfile
 from collections.abc import Mapping, Sequence
 from html import escape
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -27,12 +28,13 @@ from bipedsim.analysis import (
     near_limits,
     summary_lines,
 )
-from bipedsim.config import RunConfig
 from bipedsim.errors import BipedSimError, RecordingError
 from bipedsim.recording import Recording
+from bipedsim.view.animation import animate
 from bipedsim.view.overlays import Comparison, NothingCommonError
 from bipedsim.view.panels import PANELS
 from bipedsim.view.plots import PanelPlot
+from bipedsim.view.settings import differing_settings, settings_of
 from bipedsim.view.sheet import drawn, write_png
 
 if TYPE_CHECKING:
@@ -40,20 +42,13 @@ if TYPE_CHECKING:
 
 STILL = 1e-3
 """Velocity [rad/s] below which joint panels, and displacement [m] below which the base panel, are omitted."""
-_UNITS = {info.name: info.metadata.get("unit", "") for info in dataclasses.fields(RunConfig)} | {"m_g": "N"}
-"""Units of settings."""
 _FEET = (
     f'<p class="small">Friction and CoP are of feet that carry more than {CARRIES:.0%} of m g, what lasted for '
     f"{BRIEF:g} s: where a foot lands or lifts off it slides for a moment, on an edge.</p>"
 )
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-_STYLE = (
-    "body{font:15px/1.45 system-ui,sans-serif;max-width:1100px;margin:2em auto;padding:0 1em;color:#222}"
-    "img{width:100%}table{border-collapse:collapse}td,th{padding:.15em .8em .15em 0;text-align:right}"
-    "td:first-child,th:first-child{text-align:left}pre{background:#f4f4f2;padding:.7em;white-space:pre-wrap}"
-    ".verdicts{font-size:1.15em}.verdicts .said{text-align:left;font-weight:600}"
-    ".verdict{font-size:1.25em;font-weight:600}.bad{color:#b00020}.small{color:#666;font-size:.9em}"
-)
+POSTURES = 7
+"""Number of postures in the figure of the robot."""
 
 
 def report(
@@ -78,16 +73,17 @@ def report(
     figures = summary.figures()
     plots, left_out = _plots(recording)
     title = " · ".join(filter(None, (recording.robot or "unknown robot", recording.about.get("scenario", ""))))
-    parts = [f'<h1>{escape(title)}</h1><p class="verdict{" bad" * _bad(figures)}">{escape(_verdict(figures))}</p>']
+    verdict = f'<p class="verdict{" bad" * _bad(figures)}">{escape(_verdict(figures))}</p>'
+    parts = [f"<header><h1>{escape(title)}</h1>{verdict}{_postures(recording, left_out)}</header>"]
     notes = [*summary.notes, *(figures.get("warnings") or ()), *_warnings(figures)]
-    parts += [_list("Warnings", notes)] if notes else []
-    parts.append(_table("Settings", ("", ""), _settings(recording).items()))
+    parts += [_list("Warnings", notes, "warnings")] if notes else []
+    parts.append(_two_columns("Settings", settings_of(recording)))
     steps = _steps(recording, left_out)
     # The drift of the feet is meaningless for a robot that steps.
     lines = summary_lines(figures, hidden=("foot_drift_m",) if steps else ())
-    parts.append(f"<h2>Figures</h2><pre>{escape(chr(10).join(lines))}</pre>")
+    parts.append(f"<section><h2>Metrics</h2><pre>{escape(chr(10).join(lines))}</pre></section>")
     near = [_limit_row(entry) for entry in near_limits(recording)]
-    head = ("closest to its limit", "", "time [s]", "value", "limit", "share")
+    head = ("closest to its limit", "of", "time [s]", "value", "limit", "share")
     parts.append(_table("Limits", head, near) + _FEET if near else "")
     parts.append(_gait_table(steps) if steps else "")
     parts += _plot_sections(plots)
@@ -132,19 +128,22 @@ def report_runs(
         f'<tr><td>{escape(name)}</td><td class="said{" bad" * _bad(metrics)}">{escape(_verdict(metrics))}</td></tr>'
         for name, metrics in figures.items()
     ]
-    parts = [f'<h1>{escape(title)}</h1><table class="verdicts">{"".join(verdicts)}</table>']
+    table = f'<div class="wide"><table class="verdicts">{"".join(verdicts)}</table></div>'
+    first = next(iter(runs.values()))
+    parts = [f"<header><h1>{escape(title)}</h1>{table}{_postures(first, left_out)}</header>"]
     notes = [
         f"{name}: {note}"
         for name, metrics in figures.items()
         for note in (*summaries[name].notes, *(metrics.get("warnings") or ()), *_warnings(metrics))
     ]
-    parts += [_list("Warnings", notes)] if notes else []
-    settings = {name: _settings(run) for name, run in runs.items()}
-    keys = dict.fromkeys(key for values in settings.values() for key in values)
-    rows = [(key, *(values.get(key, "-") for values in settings.values())) for key in keys]
-    parts.append(_table("Settings", ("", *runs), rows))
-    table = difference_lines(differences(list(figures.values())), list(runs))
-    parts.append(f"<h2>Figures that differ</h2><pre>{escape(chr(10).join(table))}</pre>")
+    parts += [_list("Warnings", notes, "warnings")] if notes else []
+    differing = differing_settings(runs)
+    if differing:
+        parts.append(_table("Settings that differ", ("setting", *runs), [(k, *row) for k, row in differing.items()]))
+    common = {name: text for name, text in settings_of(first).items() if name not in differing}
+    parts.append(_two_columns("Common settings", common))
+    lines = difference_lines(differences(list(figures.values())), list(runs))
+    parts.append(f"<section><h2>Metrics that differ</h2><pre>{escape(chr(10).join(lines))}</pre></section>")
     parts += _plot_sections(plots)
     parts.append(_list("Omissions and notes", left_out) if left_out else "")
     lines = [line for run, source in zip(runs.values(), sources, strict=True) for line in repeat_commands(run, source)]
@@ -171,7 +170,7 @@ def _link(view: Path) -> str:
 
 def _plot_sections(plots: Mapping[str, str]) -> list[str]:
     return [
-        f'<h2 id="{name}">{name}</h2><img alt="{name}" src="data:image/png;base64,{data}">'
+        f'<section><h2 id="{name}">{name}</h2><img alt="{name}" src="data:image/png;base64,{data}"></section>'
         for name, data in plots.items()
     ]
 
@@ -182,10 +181,12 @@ def _write(path: Path, title: str, parts: Sequence[str]) -> None:
     Raises:
         RecordingError: The file cannot be written.
     """
+    style = files(__package__).joinpath("report.css").read_text(encoding="utf-8")
     page = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}"><style>{_STYLE}</style></head>'
-        f"<body>{''.join(parts)}</body></html>\n"
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f'<meta name="viewport" content="width=device-width"><style>{style}</style></head>'
+        f"<body><main>{''.join(parts)}</main></body></html>\n"
     )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -260,18 +261,6 @@ def _no_news(recording: Recording, panel: str) -> str:
     return ""
 
 
-def _settings(recording: Recording) -> dict[str, str]:
-    """Return the settings of a run as texts with units."""
-    settings: dict[str, Any] = {"robot": recording.robot, **recording.about, **(recording.run.get("settings") or {})}
-    if math.isfinite(recording.weight):
-        settings["m_g"] = round(recording.weight, 1)
-    return {
-        name.replace("_", " "): f"{value:g} {_UNITS.get(name, '')}".rstrip() if isinstance(value, float) else f"{value}"
-        for name, value in settings.items()
-        if value not in (None, "", {}, [])
-    }
-
-
 def _warnings(figures: Mapping[str, Any]) -> list[str]:
     """Return warnings that follow from the metrics."""
     beyond = [name for name, monitor in (figures.get("physics") or {}).items() if monitor["steps_beyond"]]
@@ -344,8 +333,30 @@ def _table(title: str, head: Sequence[str], rows: Any) -> str:
         return "<tr>" + "".join(f"<{tag}>{escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
 
     lines = [line(head, "th")] * any(head) + [line(row, "td") for row in rows]
-    return f"<h2>{title}</h2><table>{''.join(lines)}</table>"
+    return f'<section><h2>{title}</h2><div class="wide"><table>{"".join(lines)}</table></div></section>'
 
 
-def _list(title: str, lines: Sequence[str]) -> str:
-    return f'<h2>{title}</h2><ul class="small">{"".join(f"<li>{escape(line)}</li>" for line in lines)}</ul>'
+def _two_columns(title: str, settings: Mapping[str, str]) -> str:
+    """Return a table of settings in two columns, if there is enough space."""
+    rows = [f"<tr><td>{escape(name)}</td><td>{escape(text)}</td></tr>" for name, text in settings.items()]
+    half = (len(rows) + 1) // 2
+    tables = "".join(f"<table>{''.join(part)}</table>" for part in (rows[:half], rows[half:]) if part)
+    return f'<section><h2>{title}</h2><div class="columns">{tables}</div></section>'
+
+
+def _postures(recording: Recording, left_out: list[str]) -> str:
+    """Return a figure with postures during the run; append a note to ``left_out`` if it is not possible."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "postures.png")
+        try:
+            animate(recording, path, postures=POSTURES)
+        except BipedSimError as error:
+            left_out.append(f"figure of the robot: {error}")
+            return ""
+        data = base64.b64encode(path.read_bytes()).decode()
+    alternative = f"{POSTURES} postures of the robot during the run"
+    return f'<div class="postures"><img alt="{alternative}" src="data:image/png;base64,{data}"></div>'
+
+
+def _list(title: str, lines: Sequence[str], kind: str = "small") -> str:
+    return f'<h2>{title}</h2><ul class="{kind}">{"".join(f"<li>{escape(line)}</li>" for line in lines)}</ul>'

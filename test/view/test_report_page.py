@@ -55,7 +55,7 @@ def test_a_report_of_a_stretch_has_the_figures_of_the_stretch(stood: Path, tmp_p
     text = unescape(out.read_text(encoding="utf-8"))
     gathered = RunSummary(whole=False)
     gathered.add(load_run(stood, stop=0.2))
-    said = text.split("<h2>Figures</h2><pre>")[1].split("</pre>")[0].splitlines()
+    said = text.split("<h2>Metrics</h2><pre>")[1].split("</pre>")[0].splitlines()
     assert said == summary_lines(gathered.figures())
     assert gathered.figures()["duration_s"] == pytest.approx(0.2, abs=2e-3)
 
