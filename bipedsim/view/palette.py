@@ -14,10 +14,12 @@ LIMIT_COLOUR = "#B00020"
 """Limits, sliding contacts and errors."""
 FORCE_COLOUR = "#0A9B48"
 PUSH_COLOUR = "#6B215D"
-COP_COLOUR = "#DD81C7"
+COP_COLOUR = "#D9488F"
 CAPTURE_COLOUR = "#E69F00"
 SUPPORT_COLOUR = "#4FA5FF"
 PLAN_COLOUR = "#2D3FE7"
+AXIS_COLOUR, INERTIA_COLOUR = FOOT_COLOURS[1], FOOT_COLOURS[0]
+"""Joint axes and inertia boxes, which are layers of their own."""
 AIR = "in the air"
 FACE_COLOUR = "#43CA7C"
 MODE_COLOURS = {AIR: "#B8B8B8", "vertex": "#E0E801", "edge": "#3B2E8C", "face": FACE_COLOUR}

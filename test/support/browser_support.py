@@ -84,6 +84,12 @@ class Tab:
         taken = Image.open(io.BytesIO(data))
         return np.asarray(taken.convert("RGB"), dtype=np.float64) / 255.0
 
+    def canvas_width(self) -> float:
+        """Return the width of the 3D view [px], once it is there."""
+        script = "() => { const one = window.__viserMutable; return one && one.canvas ? one.canvas.clientWidth : 0 }"
+        self.wait(lambda: 0 < float(self.page.evaluate(script)) < WIDTH, "the 3D view next to the panel")
+        return float(self.page.evaluate(script))
+
     def text(self, element: str) -> str:
         """Return the text of the element with this id."""
         return str(self.page.locator(f"[id='{element}']").inner_text())
@@ -119,13 +125,14 @@ def browser(size: tuple[int, int] = (WIDTH, HEIGHT)) -> Iterator[Callable[[str],
             chromium.close()
 
 
-def project(points: Array, eye: Array, target: Array, fov: float) -> Array:
+def project(points: Array, eye: Array, target: Array, fov: float, width: float = WIDTH) -> Array:
     """Project ``points`` (n, 3) to the image (n, 2) [px], x to the right and y down.
 
     Args:
         points: In the axes of the scene [m].
         eye, target: (3,) camera position and target [m], z up.
         fov: Vertical opening of the camera [rad].
+        width: Width of the 3D view [px].
     """
     ahead = (target - eye) / np.linalg.norm(target - eye)
     right = np.cross(ahead, [0.0, 0.0, 1.0])
@@ -133,7 +140,7 @@ def project(points: Array, eye: Array, target: Array, fov: float) -> Array:
     down = np.cross(ahead, right)
     local = (points - eye) @ np.column_stack([right, down, ahead])
     focal = 0.5 * HEIGHT / np.tan(0.5 * fov)
-    return np.asarray(focal * local[:, :2] / local[:, 2:] + [0.5 * WIDTH, 0.5 * HEIGHT])
+    return np.asarray(focal * local[:, :2] / local[:, 2:] + [0.5 * width, 0.5 * HEIGHT])
 
 
 def share_of(picture: Array, at: Array, colour: str, radius: int = 3) -> float:

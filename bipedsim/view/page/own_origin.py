@@ -50,8 +50,13 @@ def _is_this_machine(name: str, listens_at: str) -> bool:
 
 
 @contextmanager
-def only_own_pages(listens_at: str) -> Iterator[None]:
-    """Patch the WebSocket servers that start in this context so that they refuse other pages; viser has no option."""
+def only_own_pages(listens_at: str, adapt: Callable[[Any], Any] = lambda response: response) -> Iterator[None]:
+    """Patch the WebSocket servers that start in this context so that they refuse other pages; viser has no option.
+
+    Args:
+        listens_at: Host name at which the server listens.
+        adapt: Returns what to send instead of a response to an HTTP request.
+    """
     from websockets.asyncio import server
 
     serve = server.serve
@@ -62,7 +67,7 @@ def only_own_pages(listens_at: str) -> Iterator[None]:
             if reason and "upgrade" in request.headers.get("Connection", "").lower():
                 print(f"bipedsim: the page refused a connection: {reason}", file=sys.stderr, flush=True)
                 return connection.respond(HTTPStatus.FORBIDDEN, f"{reason}\n")
-            return None if process_request is None else process_request(connection, request)
+            return None if process_request is None else adapt(process_request(connection, request))
 
         return serve(handler, *args, process_request=process, **more)
 
