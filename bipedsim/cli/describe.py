@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from pathlib import Path
 
+from bipedsim.cli.options import add_option
 from bipedsim.cli.waiting import waiting
 from bipedsim.config import to_json
 from bipedsim.errors import EXIT_FAILED, EXIT_OK
+from bipedsim.view.page import PageParams
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     parser.add_argument("robot", help="name of a robot, its robot.yaml, or a URDF, xacro or MJCF file")
     parser.add_argument("--plot", type=Path, metavar="PNG", help="draw the robot and its soles under its feet")
+    parser.add_argument(
+        "--view", action="store_true", help="show the robot in the browser, with a slider for each joint, until Ctrl-C"
+    )
+    for info in dataclasses.fields(PageParams):
+        add_option(parser, PageParams, info.name)
     parser.add_argument("--json", action="store_true", help="print only the warnings, as JSON")
 
 
@@ -37,4 +45,14 @@ def main(args: argparse.Namespace) -> int:
         draw_robot(description.robot, args.plot)
         if not args.json:
             print(f"\nwrote {args.plot}")
+    if args.view and description.robot is not None:
+        from bipedsim.view.page import PosturePage
+
+        shown = PosturePage(description.robot, args.host, args.port)
+        print(f"{description.robot.name}: {shown.page.address} (Ctrl-C ends)", flush=True)
+        if args.browser:
+            import webbrowser
+
+            webbrowser.open(shown.page.address)
+        shown.wait()
     return EXIT_OK if description.robot is not None else EXIT_FAILED

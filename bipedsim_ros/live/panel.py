@@ -10,6 +10,7 @@ from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
 
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.model import PRESETS
@@ -210,7 +211,9 @@ class Panel:
             rows += self._loop_rows(health)
         else:
             rows.append("a robot, or what keeps its contract")
-        rows += [text for name, (level, text, _) in health.items() if there and level and name != _LOOP]
+        # While time stands still, topics without new messages are no fault.
+        expected = (0, _STALE) if self._paused else (0,)
+        rows += [text for name, (level, text, _) in health.items() if there and level not in expected and name != _LOOP]
         text = "".join(f"<div>{escape(row)}</div>" for row in rows)
         notes = "" if self._remote.steerable else "; no node takes velocities now"
         if self._remote.steered_by_others:
@@ -355,6 +358,7 @@ class Panel:
 
 
 _LOOP, _COMMANDS = "bipedsim: loop", "bipedsim: commands"
+_STALE = int.from_bytes(DiagnosticStatus.STALE, "little")
 
 
 def command_of(words: Mapping[str, str]) -> str:

@@ -21,7 +21,7 @@ import numpy as np
 
 from bipedsim.ground import get_ground
 from bipedsim.model import load_robot
-from bipedsim.view.page import Instant, Page, Trail, check_page
+from bipedsim.view.page import History, Instant, Page, check_page
 from bipedsim_ros.live import CONTROLLER, Answer, Panel, Presence, Readings, Remote, RunningRobot, ViewParams
 from bipedsim_ros.loop import Background
 from bipedsim_ros.nodes.duplicate_nodes import DISCOVERY_S, where_is_it
@@ -38,12 +38,12 @@ NICE = 10
 
 @dataclass(frozen=True, eq=False)
 class _OpenPage:
-    """A page with its data, its controls and its curves."""
+    """A page with its data, its controls and its history."""
 
     page: Page
     readings: Readings
     panel: Panel
-    trail: Trail
+    history: History
 
 
 class ViewNode(NodeProgram):
@@ -149,7 +149,7 @@ class ViewNode(NodeProgram):
         panel = Panel(page, running, self._remote, params)
         # NaN coordinates hide the robot until its first message.
         page.show(Instant(t=0.0, q=np.full(running.robot.model.nq, np.nan)))
-        self._open_page = _OpenPage(page, readings, panel, Trail(page.gui, running.robot))
+        self._open_page = _OpenPage(page, readings, panel, History(page))
         kind = "simulated" if running.simulated else "a robot, with no simulator"
         # Other programs wait for this line.
         print(f"{READY} {page.address}: {running.robot.name}, {kind}", flush=True)
@@ -179,11 +179,10 @@ class ViewNode(NodeProgram):
         # Before the first message, the page remains empty or shows the previous state.
         began = not math.isnan(readings.t)
         if began:
-            shown.page.show(instant)
-            shown.trail.add(instant)
+            shown.history.add(instant)
         if panel:
             shown.panel.show(instant.q, readings.health, self._present, () if began else (*readings.lacks, _STANDS))
-            shown.trail.show()
+            shown.history.show()
 
 
 def run_behind_others() -> None:

@@ -58,28 +58,65 @@
     for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) found.push(k * step);
     return [found, Math.max(0, -Math.floor(Math.log10(step) + 1e-9))];
   };
-  const plots = data.plots.map((plot) => {
-    const title = document.createElement("div"), canvas = document.createElement("canvas");
+  // Round limits around all values, not below the resolution, as in signals.py.
+  const axis = (signals) => {
+    const ranges = signals.map((k) => data.ranges[k]);
+    let low = Math.min(...ranges.map((range) => range[0])), high = Math.max(...ranges.map((range) => range[0] + range[1]));
+    if (low > 0 && low <= 0.8 * high) low = 0; else if (high < 0 && high >= 0.8 * low) high = 0;
+    const room = Math.max(0, Math.max(...signals.map((k) => data.resolutions[k])) - (high - low));
+    low -= 0.5 * room;
+    high += 0.5 * room;
+    const rough = (high - low) / 5, power = 10 ** Math.floor(Math.log10(rough));
+    const step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough * (1 - 1e-9));
+    return [step * Math.floor(low / step + 1e-9), step * Math.ceil(high / step - 1e-9)];
+  };
+  const curves = document.getElementById("bipedsim-curves");
+  let plots = [], stale = true;
+  const add = (signals) => {
+    const [low, high] = axis(signals), palette = data.colours[Math.min(signals.length, 6)];
+    const box = document.createElement("div"), title = document.createElement("div");
+    const canvas = document.createElement("canvas"), names = signals.map((k) => data.names[k]);
+    const colours = signals.map((_, i) => palette[i % palette.length]);
     title.className = "bipedsim-title";
-    title.append(document.createElement("b"), document.createElement("span"));
-    title.firstChild.textContent = plot.title;
-    title.firstChild.style.fontWeight = "600";
-    const numbers = plot.colours.map((colour) => {
-      const number = document.createElement("span");
-      number.style.color = colour;
-      title.lastChild.append(number);
+    const numbers = names.map((name, i) => {
+      const entry = document.createElement("span"), number = document.createElement("b");
+      entry.style.color = colours[i];
+      entry.append(`\u25AC ${name} `, number);
+      title.append(entry);
       return number;
     });
-    document.getElementById("bipedsim-curves").append(title, canvas);
-    const go = (event) => {
+    const remove = document.createElement("button");
+    remove.textContent = "\u00D7";
+    remove.title = `remove the plot of ${names.join(", ")}`;
+    remove.setAttribute("aria-label", remove.title);
+    title.append(remove);
+    canvas.setAttribute("role", "img");
+    canvas.setAttribute("aria-label", `curves over time: ${names.join(", ")}`);
+    box.append(title, canvas);
+    curves.append(box);
+    const plot = { signals, colours, low, high, canvas, numbers, box };
+    remove.addEventListener("click", () => {
+      box.remove();
+      plots = plots.filter((other) => other !== plot);
+    });
+    canvas.addEventListener("pointerdown", (event) => {
       const width = canvas.clientWidth - LEFT - RIGHT, x = event.offsetX - LEFT;
       const t = data.t[shown] - BEFORE + ((BEFORE + AFTER) * Math.min(Math.max(x, 0), width)) / width;
       // When the box for the time is left, the player goes to the tenth of a second that is in it.
       if (document.activeElement !== null) document.activeElement.blur();
       setTimeout(() => seek(t), 0);
-    };
-    canvas.addEventListener("pointerdown", go);
-    return { ...plot, canvas, numbers };
+    });
+    plots.push(plot);
+    stale = true;
+  };
+  for (const names of data.plots) add(names.map((name) => data.names.indexOf(name)));
+  const chooser = document.getElementById("bipedsim-signal");
+  for (const name of [...data.names].sort((a, b) => a.localeCompare(b))) chooser.add(new Option(name));
+  document.getElementById("bipedsim-new").addEventListener("click", () => add([data.names.indexOf(chooser.value)]));
+  document.getElementById("bipedsim-same").addEventListener("click", () => {
+    const last = plots.pop(), signal = data.names.indexOf(chooser.value);
+    if (last) last.box.remove();
+    add([...(last ? last.signals.filter((k) => k !== signal) : []), signal]);
   });
 
   const draw = (plot, frame) => {
@@ -96,7 +133,7 @@
     pen.font = "11px system-ui, 'DejaVu Sans', sans-serif";
     pen.lineWidth = 1;
     pen.strokeStyle = "#e4e4e4";
-    pen.fillStyle = "#555";
+    pen.fillStyle = "#444";
     pen.textAlign = "right";
     pen.textBaseline = "middle";
     const [levels, digits] = ticks(low, high, 4);
@@ -125,15 +162,15 @@
         pen.beginPath();
         let joined = false;
         for (let i = from; i <= to; i++) {
-          const v = value(plot.first + k, i);
+          const v = value(plot.signals[k], i);
           if (Number.isNaN(v)) { joined = false; continue; }
           if (joined) pen.lineTo(x(data.t[i]), y(v)); else pen.moveTo(x(data.t[i]), y(v));
           joined = true;
         }
         pen.stroke();
       }
-      const v = value(plot.first + k, frame);
-      plot.numbers[k].textContent = Number.isNaN(v) ? "-" : v.toFixed(high > 20 ? 0 : 3);
+      const v = value(plot.signals[k], frame);
+      plot.numbers[k].textContent = Number.isNaN(v) ? "-" : Number(v.toPrecision(4)).toString();
     });
     pen.restore();
     pen.strokeStyle = "#222";
@@ -149,7 +186,7 @@
     for (const [name, parts] of data.bodies[chosen]) {
       const texts = parts.map((part) => {
         if (typeof part === "string") return part;
-        const [at, digits, factor, unsigned] = part, v = factor * value(data.readings + at, frame);
+        const [at, digits, factor, unsigned] = part, v = factor * value(at, frame);
         return Number.isNaN(v) ? null : (unsigned ? Math.abs(v) : v).toFixed(digits);
       });
       if (texts.includes(null)) continue;
@@ -194,9 +231,10 @@
     const seconds = playerTime(), now = `${side.clientWidth} ${window.devicePixelRatio}`;
     if (!Number.isNaN(seconds)) {
       const frame = frameAt(seconds);
-      if (frame !== shown || now !== shape) {
+      if (frame !== shown || now !== shape || stale) {
         shown = frame;
         shape = now;
+        stale = false;
         document.getElementById("bipedsim-now").innerHTML = data.now[frame];
         plots.forEach((plot) => draw(plot, frame));
         showBody(frame);

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 
@@ -18,9 +17,10 @@ import numpy as np
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim.view.page import figures
-from bipedsim.view.page.body_figures import Row, Value, body_readings, body_rows
+from bipedsim.view.page.body_figures import Row, Value, body_rows
 from bipedsim.view.page.instant import Instant
-from bipedsim.view.page.plots import AFTER, BEFORE, Curves, curves_of, values_of
+from bipedsim.view.page.plots import AFTER, BEFORE, colours
+from bipedsim.view.page.signals import SignalTable, usual_plots
 from bipedsim.view.page.state import DerivedState
 
 _STEPS = 65534
@@ -38,21 +38,17 @@ class SidePanel:
 
     def __init__(self, robot: Robot, bodies: dict[str, tuple[str, int]]) -> None:
         self._robot, self._bodies = robot, bodies
-        self._curves = curves_of(robot)
+        self._table = SignalTable(robot)
         self._at: list[float] = []
         self._t: list[float] = []
         self._now: list[str] = []
-        self._values: list[Array] = []
 
     def add(self, at: float, instant: Instant, state: DerivedState | None) -> None:
         """Add a frame that begins at the time ``at`` [s] of the player."""
-        curves = values_of(self._robot, instant)
         self._at.append(round(at, 6))
         self._t.append(round(instant.t, 6))
         self._now.append(figures.now(instant, self._robot, state))
-        self._values.append(
-            np.concatenate([*(curves[name] for name in self._curves), body_readings(instant, self._robot, state)])
-        )
+        self._table.add(instant, state)
 
     def html(self, title: str, notes: str) -> str:
         """Return the HTML for the body of the page.
@@ -61,21 +57,19 @@ class SidePanel:
             title: Title of the run.
             notes: Notes on the run for the user.
         """
-        steps, ranges = quantised(np.array(self._values))
-        plots, first = [], 0
-        for curves in self._curves.values():
-            low, high = axis(curves, ranges[first : first + len(curves.colours)])
-            plots.append({"title": curves.title, "colours": curves.colours, "low": low, "high": high, "first": first})
-            first += len(curves.colours)
+        signals, every = self._table.signals, range(len(self._table.signals))
+        steps, ranges = quantised(self._table.values(every))
         head = json.dumps(
             {
                 "at": self._at,
                 "t": self._t,
                 "now": self._now,
-                "plots": plots,
+                "names": [signal.name for signal in signals],
+                "resolutions": [signal.resolution for signal in signals],
+                "plots": usual_plots(self._robot),
+                "colours": {count: colours(count) for count in range(1, 7)},
                 "window": (BEFORE, AFTER),
                 "ranges": ranges,
-                "readings": first,
                 "body_id": figures.BODY_ID,
                 "bodies": {
                     name: [_row(row) for row in body_rows(self._robot, link, joint)]
@@ -91,23 +85,14 @@ class SidePanel:
         return (
             f"<style>{style}</style>"
             f'<aside id="bipedsim-side"><h1>{escape(title)}</h1><div id="bipedsim-now"></div>'
-            f'<h2>Over time</h2><div id="bipedsim-curves"></div>'
+            f'<h2>Over time</h2><div id="bipedsim-add"><select id="bipedsim-signal" aria-label="signal"></select>'
+            '<button id="bipedsim-new">new plot</button><button id="bipedsim-same">last plot</button></div>'
+            '<div id="bipedsim-curves"></div>'
             f'<h2>Body</h2><div id="bipedsim-chosen" style="{figures.STYLE}">click on a body of the robot</div>'
             f"<h2>Colours</h2>{figures.legend()}<small>{escape(notes)}</small></aside>"
             '<button id="bipedsim-fold" title="show or hide the figures">&#9776;</button>'
             f'<script type="text/plain" id="bipedsim-data">{data}</script><script>{script}</script>'
         )
-
-
-def axis(curves: Curves, ranges: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Return the limits of the axis for curves with these ranges, each a lower limit and a size."""
-    low, high = min(low for low, _ in ranges), max(low + size for low, size in ranges)
-    if not high > low:
-        return curves.low, curves.high
-    # An axis from 0 would hide the small variations of a large value, such as the height of a walking robot.
-    begin = low if low > 0.8 * high else min(low, 0.0)
-    room = max(0.08 * (high - begin), 0.03 * abs(high) if begin > 0.0 else 0.0)
-    return begin - (room if begin else 0.0), high + room
 
 
 def quantised(values: Array) -> tuple[Array, list[tuple[float, float]]]:

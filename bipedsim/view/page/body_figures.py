@@ -1,6 +1,6 @@
 """Define the data shown for a clicked body, as rows of text with numbers, for the live page and for the static file.
 
-The texts are created once. Each :class:`Value` refers to one of the :func:`body_readings` of an instant, so a static
+The texts are created once. Each :class:`Value` refers to one of the :class:`Signals` of an instant, so a static
 file contains only the numbers of each frame and no texts.
 """
 
@@ -12,8 +12,7 @@ import numpy as np
 
 from bipedsim.model import Robot, drivers
 from bipedsim.numerics import Array
-from bipedsim.view.page.instant import Instant
-from bipedsim.view.page.state import DerivedState
+from bipedsim.view.page.signals import Signals
 
 
 @dataclass(frozen=True)
@@ -21,7 +20,7 @@ class Value:
     """A number in a text.
 
     Attributes:
-        at: Index in the readings.
+        at: Index of the signal.
         digits: Number of decimals.
         factor: Factor by which the reading is multiplied.
         unsigned: Whether to show the absolute value.
@@ -51,45 +50,9 @@ class Row:
         return "".join(p if isinstance(p, str) else p.text(values) for p in self.parts) if known else ""
 
 
-@dataclass(frozen=True)
-class _ReadingOffsets:
-    """Offsets of the groups of readings of a robot."""
-
-    robot: Robot
-
-    @property
-    def wrench(self) -> int:
-        return 4 * self.robot.nu
-
-    @property
-    def forces(self) -> int:
-        return self.wrench + 6 * len(self.robot.soles)
-
-    @property
-    def centres(self) -> int:
-        return self.forces + 3 * (self.robot.nu + 1)
-
-
-def body_readings(instant: Instant, robot: Robot, state: DerivedState | None) -> Array:
-    """Return all values (n,) that the rows of any body may show; NaN for unknown values and without a contact."""
-
-    def of(values: Array | None, size: int) -> Array:
-        return np.full(size, np.nan) if values is None else np.asarray(values, dtype=np.float64).ravel()
-
-    nu, model = robot.nu, robot.model
-    joints = (instant.joint_position, instant.joint_velocity, instant.joint_effort, instant.joint_command)
-    forces = of(instant.body_forces, 3 * (nu + 1)).reshape(-1, 3)
-    forces = np.where(forces.any(axis=1, keepdims=True), forces, np.nan)
-    centres = np.full((model.njoints, 3), np.nan)
-    if state is not None:
-        centres[:] = [pose.act(inertia.lever) for pose, inertia in zip(state.data.oMi, model.inertias, strict=True)]
-    known = [of(values, nu) for values in joints]
-    return np.concatenate([*known, of(instant.wrench, 6 * len(robot.soles)), forces.ravel(), centres.ravel()])
-
-
 def body_rows(robot: Robot, link: str, joint: int) -> tuple[Row, ...]:
     """Return the rows for a click on the body of ``joint``."""
-    model, offsets = robot.model, _ReadingOffsets(robot)
+    model, offsets = robot.model, Signals(robot)
     made = [
         Row("link", (link,)),
         Row("joint", (model.names[joint],)),
@@ -100,8 +63,8 @@ def body_rows(robot: Robot, link: str, joint: int) -> tuple[Row, ...]:
     made.append(Row("centre of mass", _three(offsets.centres + 3 * joint, 3, " m")))
     for k, sole in enumerate(robot.soles):
         if sole.joint_id == joint:
-            made.append(Row("force on the sole", _three(offsets.wrench + 6 * k, 1, " N")))
-            made.append(Row("torque", _three(offsets.wrench + 6 * k + 3, 1, " N.m")))
+            made.append(Row("force on the sole", _three(offsets.wrenches + 6 * k, 1, " N")))
+            made.append(Row("torque", _three(offsets.wrenches + 6 * k + 3, 1, " N.m")))
     body = int(drivers(model, robot.joint_names)[joint])
     made.append(Row("other contact", _three(offsets.forces + 3 * body, 1, " N")))
     return tuple(made)

@@ -9,8 +9,9 @@ import numpy as np
 from bipedsim.analysis import readout_text
 from bipedsim.model import Robot
 from bipedsim.recording import without_plan
-from bipedsim.view.page.body_figures import body_readings, body_rows
+from bipedsim.view.page.body_figures import body_rows
 from bipedsim.view.page.instant import Instant
+from bipedsim.view.page.signals import Signals
 from bipedsim.view.page.soles import COLOURS
 from bipedsim.view.page.state import UNKNOWN, DerivedState, mode_text
 from bipedsim.view.palette import (
@@ -102,7 +103,7 @@ def _gauge(share: float) -> str:
 
 def body(instant: Instant, robot: Robot, state: DerivedState | None, link: str, joint: int) -> str:
     """Return the data of the body of ``joint``."""
-    values = body_readings(instant, robot, state)
+    values = Signals(robot).values(instant, state)
     shown = [(row.name, row.text(values)) for row in body_rows(robot, link, joint)]
     cells = "".join(f"<tr><td style='{_CELL}'>{name}</td><td>{escape(text)}</td></tr>" for name, text in shown if text)
     return f'<div style="{STYLE}"><table id="{BODY_ID}">{cells}</table></div>'

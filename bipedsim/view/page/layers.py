@@ -24,6 +24,8 @@ LAYERS = {
     "plan": ("plan of the controller", True),
     "pushes": ("pushes", True),
     "objects": ("objects", True),
+    "axes": ("joint axes", False),
+    "inertia": ("inertia boxes", False),
     "caption": ("time and modes next to the robot", False),
 }
 """Name of a layer to its name on the page, and whether it is initially visible."""

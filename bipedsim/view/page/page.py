@@ -7,20 +7,23 @@ import importlib.util
 import io
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bipedsim.config import check
-from bipedsim.errors import ConfigError, install
+from bipedsim.errors import BipedSimError, ConfigError, install
 from bipedsim.ground import Ground
 from bipedsim.model import Robot
 from bipedsim.objects import ObjectConfig
 from bipedsim.view.page import figures
 from bipedsim.view.page.bodies import FINEST
+from bipedsim.view.page.client import AdaptedClient
+from bipedsim.view.page.files import read_layout, state_of_instant, to_yaml
 from bipedsim.view.page.instant import Instant
 from bipedsim.view.page.layers import LAYERS
 from bipedsim.view.page.own_origin import only_own_pages
 from bipedsim.view.page.params import LOCAL, PORT, PageParams
+from bipedsim.view.page.plots import Plots
 from bipedsim.view.page.scene import OPACITY, Scene
 from bipedsim.view.page.state import DerivedState
 
@@ -76,6 +79,8 @@ class Page:
         finest: Maximum number of triangles of the robot.
 
     Attributes:
+        robot: The robot.
+        plots: Plots over time; None on a page without a run.
         gui: GUI of viser, for further controls: ``page.gui.add_button("Pause")``.
         server: Server of viser.
         scene: 3D scene.
@@ -98,18 +103,21 @@ class Page:
         viser = import_viser()
         # With an invalid port, viser would wait without end.
         check(PageParams(host, port), "page")
-        self._robot = robot
+        self.robot = robot
+        self.plots: Plots | None = None
         self._lock = threading.RLock()
         self._instant: Instant | None = None
         self._state: DerivedState | None = None
         self._chosen: tuple[str, int] | None = None
         self._closed = False
+        self._boxes: dict[str, Any] = {}
         self._host = host
+        title = title or robot.name
         try:
             _check_host(host)
             # viser prints its own start message.
-            with contextlib.redirect_stdout(io.StringIO()), only_own_pages(host):
-                self.server: Any = viser.ViserServer(host=host, port=port, label=title or robot.name, verbose=False)
+            with contextlib.redirect_stdout(io.StringIO()), only_own_pages(host, AdaptedClient(title)):
+                self.server: Any = viser.ViserServer(host=host, port=port, label=title, verbose=False)
         except (OSError, RuntimeError) as error:
             raise ConfigError(
                 f"no page there: {error}. Use another one (--host, --port)", f"{host}, port {port}"
@@ -117,6 +125,7 @@ class Page:
         self.port: int = self.server.get_port()
         self.gui: Any = self.server.gui
         self.gui.configure_theme(show_logo=False, show_share_button=False, control_width="large")
+        self.gui.main_panel.dock_right()
         self.scene = Scene(self.server.scene, robot, ground, objects, finest)
         size = self.scene.size
         self.server.initial_camera.position = tuple(size * x for x in SEEN_FROM)
@@ -132,29 +141,37 @@ class Page:
         with self.gui.add_folder("Colours", order=80.0, expand_by_default=True):
             self.gui.add_html(figures.legend())
         with self.gui.add_folder("Show", order=100.0, expand_by_default=False):
-            follow = self.gui.add_checkbox("follow the robot", self.scene.follows)
-            follow.on_update(lambda _: self._follow(follow.value))
-            opacity = self.gui.add_slider("opacity of the robot", 0.05, 1.0, 0.05, OPACITY)
-            opacity.on_update(lambda _: self.scene.see_through(opacity.value))
+            self._follows = self.gui.add_checkbox("follow the robot", self.scene.follows)
+            self._follows.on_update(lambda _: self._follow(self._follows.value))
+            self._opacity = self.gui.add_slider("opacity of the robot", 0.05, 1.0, 0.05, OPACITY)
+            self._opacity.on_update(lambda _: self.scene.see_through(self._opacity.value))
             for name, (text, on) in LAYERS.items():
                 box = self.gui.add_checkbox(text, on)
                 box.on_update(lambda _, name=name, box=box: self._switch(name, box.value))
+                self._boxes[name] = box
+        with self.gui.add_folder("Files", order=110.0, expand_by_default=False):
+            save = self.gui.add_button("Save layout", hint="plots, layers and camera")
+            save.on_click(lambda event: self._save(event.client, "layout", self.layout(event.client)))
+            self.add_upload("Load layout", self._load_layout, "a file of Save layout")
+            state = self.gui.add_button("Save state", hint="time, base and joints as shown; posture for a robot.yaml")
+            state.on_click(lambda event: self._save_state(event.client))
 
     @property
     def address(self) -> str:
         """URL of the page."""
         return f"http://{'localhost' if self._host in ('0.0.0.0', '::') else self._host}:{self.port}"
 
-    def show(self, instant: Instant) -> None:
-        """Show an instant in all browsers, as one update."""
+    def show(self, instant: Instant) -> DerivedState | None:
+        """Show an instant in all browsers, as one update; return the derived state if the robot is visible."""
         with self._lock:
             if self._closed:
-                return
+                return None
             with self.server.atomic():
                 self._instant = instant
                 self._state = self.scene.show(instant)
-                self._now.content = figures.now(instant, self._robot, self._state)
+                self._now.content = figures.now(instant, self.robot, self._state)
                 self._show_body()
+            return self._state
 
     def close(self) -> None:
         """Stop the server; repeated calls are permitted."""
@@ -168,6 +185,65 @@ class Page:
     def _refresh(self) -> None:
         if self._instant is not None:
             self.show(self._instant)
+
+    def switch(self, name: str, on: bool) -> None:
+        """Show or hide a layer; its check box follows."""
+        self._boxes[name].value = on
+        self._switch(name, on)
+
+    def layout(self, client: Any = None) -> dict[str, Any]:
+        """Return plots, layers and opacity, and the camera of a browser."""
+        layout: dict[str, Any] = {} if self.plots is None else {"plots": self.plots.names}
+        layout["layers"] = {name: self.scene.layers[name].on for name in LAYERS}
+        layout.update(follow=self.scene.follows, opacity=float(self._opacity.value))
+        if client is not None:
+            layout["camera"] = [round(float(x), 4) for x in client.camera.position]
+            layout["target"] = [round(float(x), 4) for x in client.camera.look_at]
+        return layout
+
+    def load_layout(self, layout: Mapping[str, Any], client: Any = None) -> None:
+        """Apply a layout; missing parts stay as they are."""
+        with self._lock:
+            for name, on in layout.get("layers", {}).items():
+                self.switch(name, bool(on))
+            self._follows.value = bool(layout.get("follow", self._follows.value))
+            self._follow(self._follows.value)
+            self._opacity.value = float(layout.get("opacity", self._opacity.value))
+            self.scene.see_through(self._opacity.value)
+            if self.plots is not None and "plots" in layout:
+                self.plots.names = layout["plots"]
+            if client is not None and "camera" in layout and "target" in layout:
+                client.camera.position, client.camera.look_at = layout["camera"], layout["target"]
+            self._refresh()
+
+    def add_upload(self, label: str, load: Callable[[bytes, str, Any], None], hint: str) -> None:
+        """Add a button that loads a YAML file; errors are shown in the browser.
+
+        Args:
+            label: Text of the button.
+            load: Called with content and name of the file, and the client of viser.
+            hint: Description of the file.
+        """
+        button = self.gui.add_upload_button(label, mime_type=".yaml,.yml", hint=hint)
+
+        def on_upload(event: Any) -> None:
+            try:
+                load(button.value.content, button.value.name, event.client)
+            except BipedSimError as error:
+                event.client.add_notification(f"{label} failed", str(error), color="red")
+
+        button.on_upload(on_upload)
+
+    def _load_layout(self, content: bytes, name: str, client: Any) -> None:
+        self.load_layout(read_layout(content, name), client)
+
+    def _save(self, client: Any, kind: str, content: Mapping[str, Any]) -> None:
+        if client is not None:
+            client.send_file_download(f"{self.robot.name}_{kind}.yaml", to_yaml(content))
+
+    def _save_state(self, client: Any) -> None:
+        if self._instant is not None and self._instant.placed:
+            self._save(client, "state", state_of_instant(self.robot, self._instant))
 
     def _switch(self, name: str, on: bool) -> None:
         with self._lock:
@@ -188,4 +264,4 @@ class Page:
 
     def _show_body(self) -> None:
         if self._chosen is not None and self._instant is not None:
-            self._body.content = figures.body(self._instant, self._robot, self._state, *self._chosen)
+            self._body.content = figures.body(self._instant, self.robot, self._state, *self._chosen)

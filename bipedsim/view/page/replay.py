@@ -11,7 +11,8 @@ import numpy as np
 from bipedsim.model import Robot
 from bipedsim.view.page.frames import RATE, Frames
 from bipedsim.view.page.page import Page
-from bipedsim.view.page.plots import Plots, values_of
+from bipedsim.view.page.plots import Plots
+from bipedsim.view.page.signals import SignalTable, usual_plots
 
 SPEEDS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 LONGEST = 0.25
@@ -37,10 +38,12 @@ class Replay:
         self._speed = speed
         self._first, self._last = float(frames.t[0]), float(frames.t[-1])
         self._now = self._first
-        values = [values_of(robot, frames.instant(i)) for i in range(len(frames))]
-        self._values = {name: np.array([frame[name] for frame in values]) for name in values[0]}
+        table = SignalTable(robot)
+        for i in range(len(frames)):
+            instant = frames.instant(i)
+            table.add(instant, page.scene.derive(instant))
         self._add_controls(page.gui)
-        self._plots = Plots(page.gui, robot)
+        page.plots = self._plots = Plots(page.gui, table, usual_plots(robot))
         self.go(self._first)
 
     def _add_controls(self, gui: Any) -> None:
@@ -135,7 +138,7 @@ class Replay:
         self._page.show(self._frames.instant(i, now))
         if everything:
             with self._page.server.atomic():
-                self._plots.show(self._frames.t, self._values, now)
+                self._plots.show(now)
                 self._slider.value = now
 
     def _seek(self, event: Any) -> None:

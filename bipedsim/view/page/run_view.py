@@ -15,11 +15,11 @@ from bipedsim.recording import Recording, plan_of, without_plan
 from bipedsim.runs import describe_push
 from bipedsim.sim import Simulator, VertexForces
 from bipedsim.view.page.frames import RATE, ThinnedFrames, frames_of, pushes_at
+from bipedsim.view.page.history import History
 from bipedsim.view.page.instant import Instant
 from bipedsim.view.page.page import Page, check_page
 from bipedsim.view.page.params import LOCAL, PORT
 from bipedsim.view.page.replay import Replay
-from bipedsim.view.page.trail import Trail
 
 BEHIND = 0.1
 """Maximum backlog [s]; a longer one is dropped, so that a slow run does not hurry afterwards."""
@@ -91,7 +91,7 @@ class RunView:
         self._pause.on_click(lambda _: self._toggle_pause())
         step.on_click(lambda _: self._step())
         factor.on_update(lambda _: self._set_factor(float(factor.value)))
-        self._trail = Trail(page.gui, sim.robot)
+        self._history = History(page)
         self._show(None)
         self._opened(page)
         end = time.monotonic() + self._patience
@@ -131,7 +131,7 @@ class RunView:
         thinned = ThinnedFrames()
         thinned.add(recording)
         self._folder.remove()
-        self._trail.remove()
+        self._history.remove()
         self._replay = Replay(self.page, self._sim.robot, frames_of(thinned.recording, self._sim.robot))
         self._replay.go(float(recording.t[-1]))
 
@@ -170,13 +170,10 @@ class RunView:
         self._restart()
 
     def _show(self, tau_joint: Array | None) -> None:
-        assert self.page is not None
-        instant = self._instant(tau_joint)
-        self._trail.add(instant)
-        self.page.show(instant)
+        self._history.add(self._instant(tau_joint))
         self._frames += 1
         if self._frames % CURVES == 0 or not self._running.is_set():
-            self._trail.show()
+            self._history.show()
 
     def _instant(self, tau_joint: Array | None) -> Instant:
         sim, contact, robot = self._sim, self._sim.contact, self._sim.robot

@@ -19,6 +19,7 @@ from bipedsim.view.page.marks import Marks
 from bipedsim.view.page.patches import add_ground
 from bipedsim.view.page.soles import SoleNodes
 from bipedsim.view.page.state import DerivedState, mode_text, state_of
+from bipedsim.view.page.structure import add_structure
 from bipedsim.view.palette import OBJECT_COLOUR
 
 WORLD = "/world"
@@ -56,7 +57,7 @@ class Scene:
         self, scene: Any, robot: Robot, ground: Ground, objects: Sequence[ObjectConfig], finest: int = FINEST
     ) -> None:
         self._robot, self._ground = robot, ground
-        self._data = robot.model.createData()
+        self._data, self._spare = robot.model.createData(), robot.model.createData()
         self.layers = make_layers()
         self.size = 1.8 * robot.com_height
         self.offset, self.follows = np.zeros(3), True
@@ -85,6 +86,7 @@ class Scene:
             )
             self.layers["robot"].see(node)
             self._meshes.append((look.name, look.joint_id, node))
+        add_structure(scene, names, robot, self.layers, self.size)
         parents = [names[sole.joint_id] for sole in robot.soles]
         self._soles = SoleNodes(scene, robot, ground, parents, self.layers, self.size)
         self._marks = Marks(scene, WORLD, robot, self.layers, self.size)
@@ -165,6 +167,10 @@ class Scene:
             self._caption.position = tuple(rounded(state.com + np.array([0.0, 0.0, 0.5 * self.size])))
         self.layers["caption"].see(self._caption)
         return state
+
+    def derive(self, instant: Instant) -> DerivedState | None:
+        """Return the derived state of an instant without showing it; the next call overwrites it."""
+        return state_of(self._robot, self._ground, self._spare, instant) if instant.placed else None
 
     def _caption_text(self, instant: Instant, state: DerivedState) -> str:
         modes = [

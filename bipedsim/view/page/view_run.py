@@ -12,6 +12,7 @@ from bipedsim.ground import Ground
 from bipedsim.model import Robot
 from bipedsim.view.animation import about_run, ground_of
 from bipedsim.view.page.beside import SidePanel
+from bipedsim.view.page.client import adapted
 from bipedsim.view.page.frames import RATE, Frames, frames_of, read_thinned
 from bipedsim.view.page.page import Page, import_viser
 from bipedsim.view.page.params import LOCAL, PORT
@@ -19,6 +20,9 @@ from bipedsim.view.page.replay import Replay
 
 IN_FILE = 30_000
 """Maximum number of triangles of a robot in a static file; they are as large as a minute of motion."""
+
+MOVED = 10
+"""Interval of the frames that are shown before a file is recorded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +66,7 @@ def read_shown(
     if robot is None:
         robot = robot_of(recording)
     frames = frames_of(recording, robot, progress)
-    title = "   ".join(filter(None, (robot.name, about_run(recording))))
+    title = " · ".join(filter(None, (robot.name, about_run(recording))))
     return ViewedRun(robot, ground or ground_of(recording), frames, title)
 
 
@@ -92,20 +96,23 @@ def write_html(shown: ViewedRun, path: Path, progress: bool = False) -> str:
     """
     page = Page(shown.robot, shown.ground, LOCAL, 0, shown.frames.objects, shown.title, IN_FILE)
     try:
-        side_panel, at = SidePanel(shown.robot, page.scene.bodies), 0.0
+        side_panel, at, count = SidePanel(shown.robot, page.scene.bodies), 0.0, len(shown.frames)
+        # When the player begins again, it restores only values that the file contains. The scene is therefore moved
+        # before the recording, so that the first frame contains all values that change.
+        for i in (*range(0, count, MOVED), count - 1):
+            page.scene.show(shown.frames.instant(i))
         recorder = page.server.get_scene_serializer()
-        for i in ProgressBar(range(len(shown.frames)), desc="frames", unit="frame", disable=not progress):
+        for i in ProgressBar(range(count), desc="frames", unit="frame", disable=not progress):
             instant = shown.frames.instant(i)
             side_panel.add(at, instant, page.scene.show(instant))
-            after = float(shown.frames.t[min(i + 1, len(shown.frames) - 1)] - shown.frames.t[i])
+            after = float(shown.frames.t[min(i + 1, count - 1)] - shown.frames.t[i])
             after = after if after > 0.0 else 1.0 / RATE
             recorder.insert_sleep(after)
             at += after
         text = recorder.as_html()
     finally:
         page.close()
-    body = text.rindex("</body>")
-    text = text[:body] + side_panel.html(shown.title, " ".join(shown.frames.notes)) + text[body:]
+    text = adapted(text, shown.title, side_panel.html(shown.title, " ".join(shown.frames.notes)))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -15,7 +15,7 @@ pytest.importorskip("viser", reason="viser, the extra `view`, is not installed")
 
 from bipedsim.config import RunConfig
 from bipedsim.runs import run
-from bipedsim.view.page import read_shown, values_of, write_html
+from bipedsim.view.page import read_shown, write_html
 from bipedsim.view.page.beside import quantised
 
 
@@ -53,14 +53,15 @@ def test_a_file_holds_the_figures_of_every_frame(tmp_path: Path) -> None:
     assert np.diff(head["at"]) == pytest.approx(np.diff(frames.t), abs=2e-6)
     steps = np.frombuffer(whole[4 + size + size % 2 :], dtype="<i2").reshape(-1, len(frames))
     values = decoded(steps, head["ranges"])
-    force = next(plot for plot in head["plots"] if plot["title"].startswith("vertical force"))
+    force = [head["names"].index(name) for name in head["plots"][0]]
     instant = frames.instant(3)
-    np.testing.assert_allclose(values[3, force["first"] :][:2], values_of(robot, instant)["force"], atol=0.01)
+    assert instant.wrench is not None
+    np.testing.assert_allclose(values[3, force], instant.wrench[:, 2], atol=0.01)
     assert f"t = {instant.t:.3f} s" in head["now"][3]
     # The text of each row, with its numbers inserted, equals that of the page.
     knee = robot.model.getJointId(robot.joint_names[3])
     rows = dict(next(rows for name, rows in head["bodies"].items() if f"/{knee}/look" in name))
     at, digits, factor, _ = rows["position"][0]
     assert instant.joint_position is not None
-    assert factor * values[3, head["readings"] + at] == pytest.approx(np.rad2deg(instant.joint_position[3]), abs=0.01)
+    assert factor * values[3, at] == pytest.approx(np.rad2deg(instant.joint_position[3]), abs=0.01)
     assert (digits, rows["joint"]) == (1, [robot.joint_names[3]])
