@@ -1,6 +1,6 @@
 """Generate the images of docs/view.md from a run, its page and a headless Chromium.
 
-    .venv/bin/python tools/view_images.py
+    .venv/bin/python tools/view_pictures.py
 
 The tool needs the packages of the tests and a system-wide Chromium. Software rendering takes some time per image.
 """
@@ -21,7 +21,7 @@ from bipedsim.view.page import open_replay, read_shown
 FOLDER = Path(__file__).parents[1] / "docs" / "view"
 WIDTH, HEIGHT = 1280, 860
 ARGUMENTS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
-SETTLED = 20.0
+SETTLED = 50.0
 """Waiting time until the page is complete and its notifications have disappeared [s]."""
 PICTURES = (
     ("page", "talos", "walk", 5.15, "2.1,-2.3,1.4", "0.4,0.33,0.75"),
@@ -66,10 +66,8 @@ def main() -> int:
             data = tab.screenshot(timeout=120e3)
             chromium.close()
         page.close()
-        # The default method would drop rare colours, which are important in these images.
-        picture = Image.open(io.BytesIO(data)).convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE)
-        picture.save(FOLDER / f"{name}.png", optimize=True)
-        print(f"wrote {FOLDER / name}.png: {(FOLDER / f'{name}.png').stat().st_size / 1e3:.0f} kB")
+        Image.open(io.BytesIO(data)).convert("RGB").save(FOLDER / f"{name}.webp", quality=88, method=6)
+        print(f"wrote {FOLDER / name}.webp: {(FOLDER / f'{name}.webp').stat().st_size / 1e3:.0f} kB")
     return 0
 
 

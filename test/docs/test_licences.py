@@ -12,7 +12,7 @@ from paths import BODIES, ROBOTS, ROOT
 
 PAGE = (ROOT / "docs" / "licences.md").read_text(encoding="utf-8")
 PACKAGES = ("bipedsim", "bipedsim_ros", "bipedsim_studies", "tools", "config", "launch", "examples")
-MEDIA = re.compile(r"\.(png|jpe?g|gif|svg|mp4|stl|dae|obj|ply|glb|ttf|otf|woff2?|npz|npy|onnx|pt|c3d|mcap)$", re.I)
+MEDIA = re.compile(r"\.(png|jpe?g|webp|gif|svg|mp4|stl|dae|obj|ply|glb|ttf|otf|woff2?|npz|npy|onnx|pt|c3d|mcap)$", re.I)
 FOREIGN = re.compile(r"\b([A-Z][\w-]+|[a-z][a-z-]+)/(\w+(?:-\w+)*[_-]\w+|BMC|mjlab|contact_sim\.jl)\b")
 """An owner and a repository, or a path: the test asks only for owners that the page names."""
 
