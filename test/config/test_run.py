@@ -38,7 +38,7 @@ OTHERS = {
     ("bipedsim_studies/study/config.py", "ground"),
     ("bipedsim_ros/bench/__main__.py", "--robot"),  # of `bipedsim bench --loop`, which has asked already
     ("bipedsim_ros/bench/bare.py", "--robot"),
-    ("bipedsim_ros/bench/bare.py", "--rate"),  # of a node that knows nothing of runs
+    ("bipedsim_ros/bench/bare.py", "--rate"),  # of a node without a run
     ("bipedsim_ros/contract/check_robot.py", "--duration"),  # how long to listen
 }
 

@@ -1,4 +1,4 @@
-"""Kernels that only other kernels call have no machine code of their own, and work all the same from the disk."""
+"""Kernels that only other kernels call have no machine code of their own, and also load from the cache."""
 
 from __future__ import annotations
 

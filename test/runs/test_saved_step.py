@@ -49,7 +49,7 @@ def _hit(path: Path, model: str) -> Simulator:
     torque = standing_torque(sim.robot)
     monitors = sim.watch(lambda name, said, begun: save_step(path, sim, begun))
     while not sim.body_impulse.any():
-        # All that a step may violate, so that it is told of: each step is kept until it is the one.
+        # Every step violates these limits, so each step is saved.
         monitors.restart(sim.v)
         monitors._monitored.limit[:] = -1e9
         sim.advance(torque)
@@ -141,7 +141,7 @@ def test_a_step_of_a_robot_that_lies_with_joints_at_their_stops_is_taken_again(t
     sim.reset(sim.q, v)
     while not (sim.body_impulse.any() and sim.stop_impulse.any()) or sim.t < 1.5:
         sim.advance(np.zeros(robot.nu))
-    # All that a step may violate, so that it is told of.
+    # Every step violates these limits.
     monitors._monitored.limit[:] = -1e9
     sim.advance(np.zeros(robot.nu))
     assert np.count_nonzero(kept["held"]) >= 1

@@ -30,7 +30,7 @@ SCENE = {
 
 
 def lab(colour: str, sight: str) -> np.ndarray:
-    """Return a colour in CIELAB (D65), as somebody with this sight sees it."""
+    """Return a colour in CIELAB (D65), as it appears with this colour vision."""
     rgb = np.array([value / 255.0 for value in bytes.fromhex(colour.removeprefix("#"))])
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
     xyz = XYZ @ np.clip(np.array(SIGHT[sight]) @ linear, 0.0, 1.0) / np.array([0.9505, 1.0, 1.089])

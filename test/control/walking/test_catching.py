@@ -348,7 +348,7 @@ def test_a_step_that_no_leg_can_take_is_refused() -> None:
 
 
 def test_a_zmp_that_rolls_goes_on_rolling_where_a_landing_is_given_another_time() -> None:
-    """From where it had come to, to where the weight passes over: neither end is moved by the change of time."""
+    """The plan goes from the current ZMP to the next foot. A change of the step time moves neither end."""
     gait = WalkGait(replace(PARAMS, swing_inertia=0.004), GaitBuild(WIDTH, OMEGA, 0, 0.2, rolls=0.05))
     R = np.tile(np.eye(3), (2, 1, 1))
     p = np.array([[0.0, 0.5 * WIDTH, 0.0], [0.0, -0.5 * WIDTH, 0.0]])
