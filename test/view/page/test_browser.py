@@ -173,6 +173,16 @@ def test_replay_follows_the_reader(opened: Callable[[str], Tab], shown: ViewedRu
     tab.wait(lambda: replay.now > time + 0.01, "time goes on")
     press(tab, "Pause")
     tab.wait(lambda: tab.text(TIME_ID) == f"t = {replay.now:.3f} s", "the page stays where the replay does")
+    # By keyboard alone: a part of a name, and the space bar on the button.
+    assert page.plots is not None
+    plots, signal = page.plots.names, tab.page.get_by_label("signal").first
+    signal.fill("zmp")
+    tab.page.get_by_role("option").first.wait_for(state="attached")
+    signal.press("ArrowDown")
+    signal.press("Enter")
+    tab.wait(lambda: signal.input_value() == "zmp_margin [m]", "the signal")
+    tab.page.get_by_role("button", name="new plot", exact=True).press(" ")
+    tab.wait(lambda: page.plots is not None and page.plots.names == [*plots, ["zmp_margin [m]"]], "its plot")
     now = replay.now
     press(tab, "back")
     tab.wait(lambda: replay.now < now, "one step back")
