@@ -239,7 +239,7 @@ class Page:
 
     def _save(self, client: Any, kind: str, content: Mapping[str, Any]) -> None:
         if client is not None:
-            client.send_file_download(f"{self.robot.name}_{kind}.yaml", to_yaml(content))
+            client.send_file_download(f"{self.robot.name}_{kind}.yaml", to_yaml(content), save_immediately=True)
 
     def _save_state(self, client: Any) -> None:
         if self._instant is not None and self._instant.placed:
