@@ -175,7 +175,7 @@ def run_trial(recording: Recording, robot: Robot | None, cutoff: float | None = 
     return LabTrial(name, plates, markers, gait_events(ideal), tuple(notes), recording.weight)
 
 
-def filter_text(cutoff: float | None, order: int) -> str:
+def filter_text(cutoff: float | None, order: int = 4) -> str:
     """Return the description of a filter for a header."""
     if cutoff is None:
         return "none"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
+import webbrowser
 from pathlib import Path
 
-from bipedsim.cli.options import add_option
 from bipedsim.cli.waiting import waiting
 from bipedsim.config import to_json
 from bipedsim.errors import EXIT_FAILED, EXIT_OK
-from bipedsim.view.page import PageParams
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,8 +18,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--view", action="store_true", help="show the robot in the browser, with a slider for each joint, until Ctrl-C"
     )
-    for info in dataclasses.fields(PageParams):
-        add_option(parser, PageParams, info.name)
     parser.add_argument("--json", action="store_true", help="print only the warnings, as JSON")
 
 
@@ -48,11 +44,8 @@ def main(args: argparse.Namespace) -> int:
     if args.view and description.robot is not None:
         from bipedsim.view.page import PosturePage
 
-        shown = PosturePage(description.robot, args.host, args.port)
+        shown = PosturePage(description.robot)
         print(f"{description.robot.name}: {shown.page.address} (Ctrl-C ends)", flush=True)
-        if args.browser:
-            import webbrowser
-
-            webbrowser.open(shown.page.address)
+        webbrowser.open(shown.page.address)
         shown.wait()
     return EXIT_OK if description.robot is not None else EXIT_FAILED

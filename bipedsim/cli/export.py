@@ -43,14 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--filter",
         type=float,
         metavar="HZ",
-        help="cut-off of a zero-phase low-pass filter for forces and moments (default: none)",
-    )
-    parser.add_argument(
-        "--filter-order",
-        type=int,
-        default=4,
-        metavar="N",
-        help="order of the filter in each of its two passes (default: %(default)s)",
+        help="cut-off of a zero-phase low-pass filter of order 4 for forces and moments (default: none)",
     )
     add_recorded(parser, ground=False)
     add_span(parser)
@@ -115,12 +108,12 @@ def _export_lab_format(args: argparse.Namespace, output: Path) -> list[Path]:
     robot = _robot(args, recording)
     if args.format in TABLES:
         write = {"csv": write_csv, "parquet": write_parquet, "mat": write_mat}[args.format]
-        write(lab_table(recording, robot, args.frame or "world", args.filter, args.filter_order), output)
+        write(lab_table(recording, robot, args.frame or "world", args.filter), output)
         return [output]
-    trial = run_trial(recording, robot, args.filter, args.filter_order)
+    trial = run_trial(recording, robot, args.filter)
     notes = [note for note in trial.notes if note not in recording.notes]
     files = [output]
-    about = {"robot": recording.robot, "filter": filter_text(args.filter, args.filter_order)}
+    about = {"robot": recording.robot, "filter": filter_text(args.filter)}
     if args.format == "c3d":
         notes += write_c3d(trial, output, about)
     elif args.format == "trc":

@@ -23,6 +23,7 @@ def time_limit(work: str) -> Any:
 
 
 _PREFIX = "bipedsim_hung"
+_HERE = str(Path(__file__).parent)  # The thread of the call has functions of this package below it.
 _FRAME = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+) in (?P<function>.+)$')
 
 
@@ -88,7 +89,7 @@ def _describe_traceback(text: str) -> str:
     header = text.partition("\n")[0]
     seconds = re.search(r"\((.*?)\)", header)
     threads = re.split(r"^(?:Current thread|Thread) .*$", text, flags=re.MULTILINE)[1:]
-    call_thread = next((thread for thread in threads if f'"{__file__}"' in thread or "workers.py" in thread), "")
+    call_thread = next((thread for thread in threads if _HERE in thread), "")
     frames = [frame_match for line in call_thread.splitlines() if (frame_match := _FRAME.match(line))]
     innermost = next((frame for frame in frames if not is_library(frame["file"])), frames[0] if frames else None)
     where = f", in {innermost['file']}:{innermost['line']} ({innermost['function']})" if innermost else ""
