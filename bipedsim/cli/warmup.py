@@ -110,7 +110,7 @@ def main(args: argparse.Namespace) -> int:
                 f"cannot be written ({error.strerror}); name another folder", "--output", args.output
             ) from error
         os.environ["NUMBA_CACHE_DIR"] = str(args.output.absolute())  # The worker processes read it.
-    print("compiling kernels; with an empty cache, this takes 1 to 2 minutes", flush=True)
+    print("compiling kernels; with an empty cache, this takes about a minute", flush=True)
     for done, total, part in warm_up(args.names):
         print(f"[{done}/{total}] {part}: kernels ready", flush=True)
     if args.output is not None:

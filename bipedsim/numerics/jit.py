@@ -32,7 +32,7 @@ _COLLECTED_AFTER = (200_000, 50, 1000)
 """Thresholds of the garbage collector while kernels are compiled. The compiler's objects live on; with the usual
 thresholds, a seventh of the time would go into looking through them again and again."""
 
-_PER_KERNEL_S = 0.2
+_PER_KERNEL_S = 0.12
 """Typical time to compile one kernel [s]; a purpose with many kernels takes longer than its own estimate."""
 _purpose, _shortest, _longest = "", 0.0, 0.0
 _announced = False
@@ -110,7 +110,7 @@ def _announce(module: str) -> None:
         print(message, file=sys.stderr, flush=True)
         _purpose, _silent = "", False
     elif _silent:
-        print(f"compiling kernels, of {module} first, up to two minutes, once ...", file=sys.stderr, flush=True)
+        print(f"compiling kernels, of {module} first, about a minute, once ...", file=sys.stderr, flush=True)
         _silent = False
     _since = _since or time.monotonic()
     _compiled += 1
@@ -126,7 +126,7 @@ def _how_long(shortest: float, longest: float) -> str:
     """
     share = share_missing(_caches)
     seconds = max(shortest + (longest - shortest) * share, _PER_KERNEL_S * share * len(_caches))
-    return f"up to {seconds:.0f} s on an idle machine" if seconds < _LONG else "1 to 2 minutes"
+    return f"up to {seconds:.0f} s on an idle machine" if seconds < _LONG else "about a minute"
 
 
 def _without_literals(fold: Callable[..., Any], args: Any, kws: Any) -> Any:

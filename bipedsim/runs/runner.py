@@ -42,7 +42,7 @@ _T = TypeVar("_T")
 SETTLE = 1.0
 """Initial time [s] that the metrics of standing ignore."""
 # Compile times on one core [s]: of the kernels of a contact model and a controller, and of all kernels of a first walk.
-_COMPILING, _COMPILING_ALL = 15.0, 90.0
+_COMPILING, _COMPILING_ALL = 10.0, 60.0
 MADE_ROOM_FOR = 50_000
 """Largest number of rows that a run allocates in advance; the recording of a longer run grows."""
 

@@ -19,7 +19,7 @@ DISCOVERY_S = 3.5
 """Time after which a node knows the other nodes [s]."""
 COMING = (
     "sim_node is up, and begins when its kernels are loaded: a simulator that starts for the first time compiles them, "
-    "for 1 to 2 minutes, longer on a busy machine"
+    "for about a minute, longer on a busy machine"
 )
 """Text for a simulator that is about to begin."""
 

@@ -89,7 +89,7 @@ class SimNode(NodeProgram):
         pushes = parse_pushes(params.pushes, sorted(bodies))
         faults = FaultSchedule(read_faults(params.faults), robot, 1.0 / params.rate, params.seed)
         compiled = f"the simulation of {robot.name}, as `bipedsim warmup` does ahead of time"
-        with compiling_beside(params.contact_model), announced(compiled, 10, at_first=90):
+        with compiling_beside(params.contact_model), announced(compiled, 10, at_first=60):
             sim = Simulator(
                 robot,
                 ground,

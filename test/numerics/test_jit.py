@@ -42,7 +42,7 @@ def test_what_is_compiled_is_said_once(
     assert capsys.readouterr().err == "", "what is there is loaded in silence"
     assert once(1) == 2.0
     said = capsys.readouterr()
-    assert said.err == f"compiling kernels, of {__name__} first, up to two minutes, once ...\n", "behind it, too"
+    assert said.err == f"compiling kernels, of {__name__} first, about a minute, once ...\n", "behind it, too"
     assert others(1) == 3.0
     assert capsys.readouterr().err == "", "one line is enough"
     kernel_cache.cache_folder.cache_clear()
@@ -51,10 +51,10 @@ def test_what_is_compiled_is_said_once(
 @pytest.mark.parametrize(
     ("kept", "at_first", "said"),
     [
-        (0, 85.0, "1 to 2 minutes"),
+        (0, 85.0, "about a minute"),
         (5, 85.0, "up to 45 s on an idle machine"),
         (9, 85.0, "up to 13 s on an idle machine"),
-        (0, 5.0, "up to 40 s on an idle machine"),
+        (0, 5.0, "up to 24 s on an idle machine"),
     ],
 )
 def test_how_long_it_takes_goes_by_how_much_is_missing(

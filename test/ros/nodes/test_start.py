@@ -95,7 +95,7 @@ def test_a_node_ends_with_the_process_that_started_it(
         (
             "sim_node",
             "a step takes",
-            "the simulation of biped14, as `bipedsim warmup` does ahead of time, 1 to 2 minutes, once",
+            "the simulation of biped14, as `bipedsim warmup` does ahead of time, about a minute, once",
         ),
         ("controller_node", "posture for biped14", "controller posture, up to 40 s on an idle machine, once"),
     ],
