@@ -54,7 +54,7 @@ def test_what_is_compiled_is_said_once(
         (0, 85.0, "about a minute"),
         (5, 85.0, "up to 45 s on an idle machine"),
         (9, 85.0, "up to 13 s on an idle machine"),
-        (0, 5.0, "up to 24 s on an idle machine"),
+        (0, 5.0, "up to 40 s on an idle machine"),
     ],
 )
 def test_how_long_it_takes_goes_by_how_much_is_missing(
