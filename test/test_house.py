@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,17 @@ def test_no_public_name_is_that_of_a_module(stub: Path) -> None:
     """Once the module is imported, Python returns it for `from bipedsim.x import name`, and never asks for the name."""
     modules = {path.stem for path in stub.parent.iterdir() if path.suffix == ".py" or path.is_dir()}
     assert [name for name, module in named(stub).items() if module and name in modules] == []
+
+
+@pytest.mark.parametrize("package", ["bipedsim", "bipedsim_ros", "bipedsim_studies"])
+def test_a_class_name_has_one_meaning_in_a_package(package: str) -> None:
+    names = Counter(
+        node.name
+        for path in (INSTALLED / package).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def loaded_by(module: str) -> set[str]:

@@ -55,9 +55,9 @@ class Idle:
 """
 
 COMMANDS = """
-from bipedsim.cli import Command
+from bipedsim.cli import CliCommand
 
-GREET = Command("say hello", "Say hello to somebody who is named.", "walkabout.greet")
+GREET = CliCommand("say hello", "Say hello to somebody who is named.", "walkabout.greet")
 """
 
 TOPICS = """

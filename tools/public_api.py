@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "docs" / "public_api.txt"
 COMMAND = "python tools/public_api.py --write"
 EXTENSIONS = (
-    "bipedsim.cli.Command",
+    "bipedsim.cli.CliCommand",
     "bipedsim.gym.BipedEnv",
     "bipedsim.sim.Participant",
     "bipedsim_ros.wire.Topic",

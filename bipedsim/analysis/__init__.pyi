@@ -54,7 +54,7 @@ from .metric_differences import (
 )
 from .objects import object_figures as object_figures
 from .plate_gait import (
-    Gait as Gait,
+    PlateGait as PlateGait,
     Stance as Stance,
     find_gait as find_gait,
     gait_summary as gait_summary,

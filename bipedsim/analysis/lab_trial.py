@@ -19,7 +19,7 @@ from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim.plates import PlateGeometry, PlateSignals
 from bipedsim.recording import Recording
-from bipedsim.recording.lab import Y_UP, Event, LabTrial, Markers, Table
+from bipedsim.recording.lab import Y_UP, Event, LabTable, LabTrial, Markers
 
 Frame = Literal["world", "plate", "sole"]
 FRAMES: tuple[str, ...] = get_args(Frame)
@@ -184,7 +184,7 @@ def filter_text(cutoff: float | None, order: int = 4) -> str:
 
 def lab_table(
     recording: Recording, robot: Robot | None, frame: Frame = "world", cutoff: float | None = None, order: int = 4
-) -> Table:
+) -> LabTable:
     """Return a table with a row per tick: wrench, CoP and free moment of each foot and plate, CoM, base, joints.
 
     The frames are:
@@ -247,7 +247,7 @@ def lab_table(
     }
     if any(plate.geometry.rate != sample_rate(r.t) for plate in r.force_plates.values()):
         about["plates"] = "of other rates, read off at the times of the rows by straight lines"
-    return Table(columns, units, about)
+    return LabTable(columns, units, about)
 
 
 def _foot_values(r: Recording, k: int, frame: Frame, cutoff: float | None, order: int) -> Array:

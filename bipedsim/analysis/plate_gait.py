@@ -51,7 +51,7 @@ class Stance:
 
 
 @dataclass(frozen=True, eq=False)
-class Gait:
+class PlateGait:
     """The stances of a walk.
 
     Attributes:
@@ -75,7 +75,7 @@ def find_gait(
     weight: float = float("nan"),
     ahead: str = "",
     threshold: float = THRESHOLD,
-) -> Gait:
+) -> PlateGait:
     """Find the stances of a walk over plates; contacts of two feet on one plate are left out, with a note.
 
     Args:
@@ -117,7 +117,7 @@ def find_gait(
         _stance(plate, span, weight, direction, _side(k, middles, direction), threshold)
         for k, (plate, span) in enumerate(spans)
     ]
-    return Gait(name, weight, direction, tuple(stances), notes)
+    return PlateGait(name, weight, direction, tuple(stances), notes)
 
 
 def _of_one_foot(
@@ -247,7 +247,7 @@ def gait_figures(plate: PlateSignals, span: slice, force: Array, cop: Array, wei
     }
 
 
-def gait_summary(gait: Gait) -> dict[str, float]:
+def gait_summary(gait: PlateGait) -> dict[str, float]:
     """Return the means over the stances of a walk, its timings and the number of stances.
 
     step_s is the mean time from a strike to the next one. double_support_s is the mean duration of double support.
@@ -283,7 +283,7 @@ _ROWS = (
 )
 
 
-def gait_table(gaits: Sequence[Gait]) -> list[str]:
+def gait_table(gaits: Sequence[PlateGait]) -> list[str]:
     """Format a table with one column per walk."""
     summaries = [gait_summary(gait) for gait in gaits]
     lines = [f"{'':<18}" + "".join(f" {gait.name[-24:]:>24}" for gait in gaits)]

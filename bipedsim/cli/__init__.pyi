@@ -1,4 +1,4 @@
-from .command import Command as Command
+from .command import CliCommand as CliCommand
 from .main import SAME_WISH as SAME_WISH
 from .options import (
     IN_SCENARIO as IN_SCENARIO,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Command:
+class CliCommand:
     """Command of ``bipedsim``: its texts for ``--help``, and the module that is imported when it is used.
 
     The module that contains this object is imported at every start of ``bipedsim``. It should import nothing else.

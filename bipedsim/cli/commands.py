@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from bipedsim import __version__
-from bipedsim.cli.command import Command
+from bipedsim.cli.command import CliCommand
 from bipedsim.config import Table
 from bipedsim.errors import EXIT_USAGE, ConfigError, closest, number_in, shown
 
@@ -18,63 +18,63 @@ COMMANDS = Table(
     "command",
     "bipedsim.commands",
     {
-        "run": Command(
+        "run": CliCommand(
             "simulate without ROS, as fast as it goes",
             "Simulate a robot under a controller, without ROS, and report the ground reaction forces.",
             "bipedsim.cli.run",
         ),
-        "plot": Command(
+        "plot": CliCommand(
             "plot a bag or a run: forces, CoP, contact modes, torques",
             "Plot the signals of a bag or a run over time, and the CoP in the soles, as a PNG. Example: bipedsim "
             "plot runs/first --panels forces cop",
             "bipedsim.cli.plot",
         ),
-        "plates": Command(
+        "plates": CliCommand(
             "plot the force plates of a run and print their statistics, or test a plate on a grid",
             "Plot the force plates of a run: forces, CoP on the plate, free moment and butterfly diagram. Print the "
             "statistics of every contact. With --grid, apply known loads on a grid over a plate, as laboratories do. "
             "Example: bipedsim plates runs/first",
             "bipedsim.cli.plates",
         ),
-        "summary": Command(
+        "summary": CliCommand(
             "print the metrics of a bag or a run",
             "Print the outcome and the metrics of a bag or a run of any length: ground reaction forces, CoP, torques, "
             "and the readouts of the controller. Example: bipedsim summary runs/first",
             "bipedsim.cli.summary",
         ),
-        "report": Command(
+        "report": CliCommand(
             "write an HTML report of a bag or a run, for example for a colleague",
             "Write one HTML file with the outcome, metrics, steps and plots of a run, and the command that repeats it. "
             "With several runs, the report compares them. The file needs no network. Examples: bipedsim report "
             "runs/first --view, bipedsim report runs/first runs/second",
             "bipedsim.cli.report",
         ),
-        "animate": Command(
+        "animate": CliCommand(
             "animate the robot of a bag or a run: .gif, .mp4, or a strip of postures as .png",
             "Draw the robot of a run as links, with soles, ground, CoM and contact forces. docs/animation.md explains "
             "the symbols.",
             "bipedsim.cli.animate",
         ),
-        "view": Command(
+        "view": CliCommand(
             "show a bag or a run in the browser, or write it as one .html that plays without a server",
             "Show a run on a local web page with a time slider: robot meshes, contact points of the feet, forces and "
             "metrics. Example: bipedsim view runs/first",
             "bipedsim.cli.view",
         ),
-        "export": Command(
+        "export": CliCommand(
             "export a bag or a run as CSV, C3D, .mot, .trc, Parquet or for MATLAB",
             "Write a bag or a run as a table, or in a file format of movement laboratories (docs/lab_formats.md). A "
             "table has one row per tick and one column with a unit per signal. Example: bipedsim export runs/first "
             "-o first.csv",
             "bipedsim.cli.export",
         ),
-        "compare-gait": Command(
+        "compare-gait": CliCommand(
             "compare a simulated walk with a person's walk over force plates",
             "Compare walks of robots and persons over force plates, as a table and a figure: forces in body weights "
             "over the stance, CoP path, timing, impulses. Example: bipedsim compare-gait runs/first walking.c3d",
             "bipedsim.cli.compare_gait",
         ),
-        "replay": Command(
+        "replay": CliCommand(
             "simulate a recorded run again, or a saved physics step",
             "Simulate a run again from its recorded commands, or the run of a real robot from its measured torques, "
             "and compare. The result is equal to the bit, unless you select another contact model, hardware or ground. "
@@ -82,32 +82,32 @@ COMMANDS = Table(
             "Example: bipedsim replay runs/demo",
             "bipedsim.cli.replay",
         ),
-        "robots": Command(
+        "robots": CliCommand(
             "list the available robots",
             "List the robots of the package with joints and mass. For an unavailable robot, print the reason. Example: "
             "bipedsim robots, then bipedsim run --robot talos",
             "bipedsim.cli.robots",
         ),
-        "import": Command(
+        "import": CliCommand(
             "write robot.yaml from a URDF, xacro or MJCF file",
             "Read a URDF, xacro or MJCF file, or the folder of a description package. Write a folder with robot.yaml, "
             "a figure, and a report of properties that were found, inferred, fixed or dropped. Example: bipedsim "
             "import g1.urdf, then bipedsim run --robot g1/robot.yaml",
             "bipedsim.cli.import_robot",
         ),
-        "describe": Command(
+        "describe": CliCommand(
             "print the properties of a robot: masses, joints, gains, soles, and warnings",
             "Print the properties of a robot: masses, CoM height, joint limits and signs, effective inertia, highest "
             "stable gains, and soles. Also print errors and warnings. Example: bipedsim describe g1 --plot g1.png",
             "bipedsim.cli.describe",
         ),
-        "scenarios": Command(
+        "scenarios": CliCommand(
             "list the available scenarios",
             "List the scenarios of the package with controller and description. Example: bipedsim scenarios, then "
             "bipedsim run --scenario push",
             "bipedsim.cli.scenarios",
         ),
-        "warmup": Command(
+        "warmup": CliCommand(
             "compile the kernels into the cache, so that later starts are fast",
             "Compile the kernels of all contact models and controllers into the cache, on all cores. Run it once after "
             "the installation. Example: bipedsim warmup",
@@ -115,7 +115,7 @@ COMMANDS = Table(
         ),
     },
 )
-"""Name to :class:`Command`; other packages add commands by entry points."""
+"""Name to :class:`CliCommand`; other packages add commands by entry points."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -153,9 +153,9 @@ class CommandParser(Parser):
         options: Options of :class:`argparse.ArgumentParser`.
     """
 
-    def __init__(self, *, command: Command | ConfigError, **options: Any) -> None:
+    def __init__(self, *, command: CliCommand | ConfigError, **options: Any) -> None:
         super().__init__(**options)
-        self._command: Command | ConfigError | None = command
+        self._command: CliCommand | ConfigError | None = command
         self._instead: Mapping[str, str] = {}
 
     def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]

@@ -13,7 +13,7 @@ from bipedsim.cli.waiting import waiting
 from bipedsim.plates import THRESHOLD
 
 if TYPE_CHECKING:
-    from bipedsim.analysis import Gait
+    from bipedsim.analysis import PlateGait
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,7 +71,7 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def _gait(args: argparse.Namespace, path: Path, name: str) -> Gait:
+def _gait(args: argparse.Namespace, path: Path, name: str) -> PlateGait:
     """Return the gait in a file; a run without force plates gets an ideal one for each foot."""
     from bipedsim.analysis import filtered, find_gait, ideal_plates, load_plates, load_run
     from bipedsim.recording.lab import LAB_SUFFIXES

@@ -14,7 +14,7 @@ from .models import (
 from .modes import (
     RECOVERY as RECOVERY,
     FootMode as FootMode,
-    Rows as Rows,
+    ModeRows as ModeRows,
     Sliding as Sliding,
     clamped_range as clamped_range,
     constraints as constraints,

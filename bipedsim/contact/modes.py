@@ -157,7 +157,7 @@ class Sliding(NamedTuple):
     direction: Array
 
 
-class Rows(NamedTuple):
+class ModeRows(NamedTuple):
     """Constraints of one foot, m rows.
 
     Attributes:
@@ -227,7 +227,7 @@ def _fit(foot: FootMode, clamped: tuple[int, int], r_vj: Array) -> _Fit:
 
 
 @kernel
-def _hold_face(foot: FootMode, fit: _Fit, rows: Rows) -> None:
+def _hold_face(foot: FootMode, fit: _Fit, rows: ModeRows) -> None:
     """Fill b of a sticking face with the fitted motion at the sole origin."""
     b, r = rows.b, rows.r_vj
     b[0] = -foot.gamma * fit.drift_x / foot.h - fit.tilt_y * r[2] + fit.turn * r[1]
@@ -256,7 +256,7 @@ def _hold_edge(foot: FootMode, first: int, T: Array, b: Array) -> None:
 
 
 @kernel
-def _slide(slip: Sliding, rows: Rows, m: int) -> None:
+def _slide(slip: Sliding, rows: ModeRows, m: int) -> None:
     """Fill F of a sliding foot; its first row is the normal constraint.
 
     The tangential force is f_t = -mu f_z (s_x, s_y). The torque about the normal is that of this force at the CoP, plus
@@ -280,7 +280,7 @@ def _slide(slip: Sliding, rows: Rows, m: int) -> None:
 
 
 @kernel
-def constraints(foot: FootMode, slip: Sliding, rows: Rows) -> int:
+def constraints(foot: FootMode, slip: Sliding, rows: ModeRows) -> int:
     """Fill the selection matrices of one foot and return the number of constrained rows m (Table I of moraud2008).
 
     A sticking face constrains all six velocities at the sole origin. T and F are then the identity and are not written.

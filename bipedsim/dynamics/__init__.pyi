@@ -1,6 +1,6 @@
 from .bodies import (
     SUNK as SUNK,
-    Bodies as Bodies,
+    BodyPoints as BodyPoints,
     lowest_point as lowest_point,
     patch_below as patch_below,
     twist_of as twist_of,

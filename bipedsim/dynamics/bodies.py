@@ -30,7 +30,7 @@ SURELY = 1e-9
 """Clearance of a bounding box [m] above which its body is free of the ground in spite of rounding."""
 
 
-class Bodies(NamedTuple):
+class BodyPoints(NamedTuple):
     """Store B bodies that may contact the ground, with P points; each point has a ball or a ring.
 
     Attributes:
@@ -71,14 +71,14 @@ class Bodies(NamedTuple):
     twist: Annotated[Array, 6]
 
     @classmethod
-    def of_robot(cls, robot: Robot, shapes: Sequence[Shape], ground: GroundArrays, physics_dt: float) -> Bodies:
+    def of_robot(cls, robot: Robot, shapes: Sequence[Shape], ground: GroundArrays, physics_dt: float) -> BodyPoints:
         """Make the bodies that have ``shapes``; there are none without shapes."""
         model = robot.model
         leaf = np.array([-1] + [model.joints[j].idx_v + model.joints[j].nv - 1 for j in range(1, model.njoints)])
         kept = [(i, k) for i, shape in enumerate(shapes) for k in range(len(shape.points)) if _touches(robot, shape, k)]
         kept.sort(key=lambda pair: shapes[pair[0]].joint_id)
         joints = sorted({shapes[i].joint_id for i, _ in kept})
-        bodies: Bodies = zeros_of(
+        bodies: BodyPoints = zeros_of(
             cls,
             {"B": len(joints), "P": len(kept), "G": len(ground.counts)},
             joint=np.array(joints, dtype=np.int64),
@@ -120,7 +120,7 @@ def _plane_beside(ground: GroundArrays, g: int, x: float, y: float, z: float, re
 
 
 @kernel
-def _list_planes(b: Bodies, t: Tree, ground: GroundArrays) -> None:
+def _list_planes(b: BodyPoints, t: Tree, ground: GroundArrays) -> None:
     """List the planes that have a part above or below the bounding sphere of all bodies."""
     if ground.counts.shape[0] == 1:
         b.planes[0] = 1
@@ -141,7 +141,7 @@ def _list_planes(b: Bodies, t: Tree, ground: GroundArrays) -> None:
 
 
 @kernel
-def anything_near(b: Bodies, t: Tree, ground: GroundArrays) -> bool:
+def anything_near(b: BodyPoints, t: Tree, ground: GroundArrays) -> bool:
     """Mark the bodies that are near a plane of the ground in ``b.close``; return whether there is any."""
     near = False
     _list_planes(b, t, ground)
@@ -167,7 +167,7 @@ def anything_near(b: Bodies, t: Tree, ground: GroundArrays) -> bool:
 
 
 @kernel
-def lowest_point(b: Bodies, p: int, pose: Array, n: Array) -> tuple[float, float, float]:
+def lowest_point(b: BodyPoints, p: int, pose: Array, n: Array) -> tuple[float, float, float]:
     """Return the lowest point along ``n`` of the ball or ring around point ``p``, in the world [m]."""
     x, y, z = act(pose, b.point[p])
     r = b.ball[p]
@@ -211,7 +211,7 @@ def patch_below(ground: GroundArrays, g: int, point: tuple[float, float, float],
 
 
 @kernel
-def twist_of(b: Bodies, t: Tree, i: int, v: Array, x: Array) -> None:
+def twist_of(b: BodyPoints, t: Tree, i: int, v: Array, x: Array) -> None:
     """Fill ``b.twist`` with the motion of body ``i`` at the world origin for the velocity v + x (nv,)."""
     for a in range(6):
         b.twist[a] = 0.0
@@ -224,7 +224,7 @@ def twist_of(b: Bodies, t: Tree, i: int, v: Array, x: Array) -> None:
 
 
 @kernel
-def _fastest_point(b: Bodies, i: int, pose: Array) -> float:
+def _fastest_point(b: BodyPoints, i: int, pose: Array) -> float:
     """Return an upper bound of the speed of the points of body ``i`` under its twist [m/s]."""
     ux, uy, uz = point_velocity(b.twist, act(pose, b.centre[i]))
     wx, wy, wz = b.twist[3], b.twist[4], b.twist[5]
@@ -232,11 +232,11 @@ def _fastest_point(b: Bodies, i: int, pose: Array) -> float:
 
 
 @kernel
-def touches_ground(b: Bodies, t: Tree, ground: GroundArrays, v: Array, span: float) -> bool:
+def touches_ground(b: BodyPoints, t: Tree, ground: GroundArrays, v: Array, span: float) -> bool:
     """Return whether a near body would penetrate the ground after ``span`` [s] with the solved velocity v + t.x.
 
     Args:
-        b, t, ground: See :class:`Bodies`, :class:`Tree` (the change of v in ``x``) and :class:`GroundArrays`.
+        b, t, ground: See :class:`BodyPoints`, :class:`Tree` (the change of v in ``x``) and :class:`GroundArrays`.
         v: (nv,) velocity before the step.
         span: Duration of this part of the step [s].
     """

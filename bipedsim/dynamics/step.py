@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.dynamics.bodies import Bodies
+from bipedsim.dynamics.bodies import BodyPoints
 from bipedsim.dynamics.equations import Equations, fill_equations
 from bipedsim.dynamics.flight import Airborne
 from bipedsim.dynamics.joints import place_joints
@@ -117,7 +117,7 @@ class Dynamics:
         self.tree = _tree(robot, self.equations, physics_dt, len(joints) + len(self.loops.error))
         self.stopped_joints = tuple(robot.model.names[i] for i in joints)
         self.stops = Stops.of_joints(robot, joints, stops.stop_restitution, physics_dt)
-        self.bodies = Bodies.of_robot(robot, shapes, self.foothold.ground, physics_dt)
+        self.bodies = BodyPoints.of_robot(robot, shapes, self.foothold.ground, physics_dt)
         self.pairs = Pairs.of_robot(robot, shapes, self.bodies.reach)
         self.repeated = self.unresolved = self.misplaced = False
         self.push = self.tree.push

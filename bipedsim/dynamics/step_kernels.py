@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from bipedsim.dynamics import tree as kernels
-from bipedsim.dynamics.bodies import Bodies, anything_near, touches_ground
+from bipedsim.dynamics.bodies import BodyPoints, anything_near, touches_ground
 from bipedsim.dynamics.flight import Flight, look_ahead
 from bipedsim.dynamics.landing import RESTING, Landing, arrives, lift, touch
 from bipedsim.dynamics.loops import Loops, hold_loops, read_loops
@@ -39,7 +39,7 @@ class StepArrays(NamedTuple):
     flight: Flight
     stops: Stops
     loops: Loops
-    bodies: Bodies
+    bodies: BodyPoints
     pairs: Pairs
     progress: Progress
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from bipedsim.numerics import Array, Integers, assign, cross, dot, kernel, minus, mul_t
 from bipedsim.objects.bodies import Bodies
-from bipedsim.objects.shapes import BALL, CYLINDER, Shapes, corner
+from bipedsim.objects.shapes import BALL, CYLINDER, ObjectShapes, corner
 
 CORNER, EDGE, RIM = range(3)
 """Kinds of local features of a shape."""
@@ -68,7 +68,7 @@ def _plus(a, s: float, b) -> tuple[float, float, float]:
 
 
 @kernel
-def _fill_feature(x: Crossing, side: int, sh: Shapes, i: int, d, point, slope: float) -> None:
+def _fill_feature(x: Crossing, side: int, sh: ObjectShapes, i: int, d, point, slope: float) -> None:
     """Fill the feature of shape ``i`` that is farthest along ``d`` (3,), and its point nearest to ``point`` (3,)."""
     x.kind[side] = CORNER
     x.round[side] = 0.0
@@ -174,7 +174,7 @@ def _solve_displacements(x: Crossing, d, one: float, two: float) -> bool:
 
 
 @kernel
-def cross_shapes(x: Crossing, sh: Shapes, i: int, j: int, n, one, two, slope: float) -> bool:
+def cross_shapes(x: Crossing, sh: ObjectShapes, i: int, j: int, n, one, two, slope: float) -> bool:
     """Compute the nearest points of shapes ``i`` and ``j``, and the normal from ``j`` to ``i``.
 
     Args:

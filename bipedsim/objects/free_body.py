@@ -9,7 +9,7 @@ import numpy as np
 
 from bipedsim.numerics import Array, zeros_of
 from bipedsim.objects.bodies import Bodies
-from bipedsim.objects.shapes import Shape
+from bipedsim.objects.shapes import ObjectShape
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class FreeBody:
     mass: float
     inertia: Array
     com: Array
-    shapes: tuple[Shape, ...]
+    shapes: tuple[ObjectShape, ...]
     friction_static: float
     friction_dynamic: float
     restitution: float
@@ -59,7 +59,7 @@ class Link:
 
     name: str
     joint: int
-    shapes: tuple[Shape, ...]
+    shapes: tuple[ObjectShape, ...]
     friction: float
 
 

@@ -30,7 +30,7 @@ from bipedsim.objects.narrow import (
     put_point,
     velocity,
 )
-from bipedsim.objects.shapes import BALL, BOX, CYLINDER, Shape, Shapes, corner
+from bipedsim.objects.shapes import BALL, BOX, CYLINDER, ObjectShape, ObjectShapes, corner
 
 AS_GOOD, NEARLY = 1e-6, 0.05
 """Tolerance for the separation by a face: absolute [m], and as a fraction of the distance.
@@ -51,7 +51,7 @@ FIRST = 1e-9
 
 
 @kernel
-def _farthest(sh: Shapes, i: int, d) -> float:
+def _farthest(sh: ObjectShapes, i: int, d) -> float:
     """Return the extent of shape ``i`` along ``d`` (3,) [m]."""
     if sh.kind[i] == BALL:
         return dot(sh.p[i], d) + sh.size[i, 0]
@@ -255,7 +255,7 @@ def _room(boxed: Any, found: Array) -> float:
     return room
 
 
-def _core(shape: Shape) -> Any:
+def _core(shape: ObjectShape) -> Any:
     """Return a slightly smaller coal geometry of a shape, in its own axes."""
     if shape.kind == BALL:
         return coal.Sphere(float((1.0 - CORE) * shape.size[0]))
@@ -280,7 +280,7 @@ class Hulls:
         shapes: The shapes.
     """
 
-    def __init__(self, shapes: Sequence[Shape]) -> None:
+    def __init__(self, shapes: Sequence[ObjectShape]) -> None:
         self._cores = [_core(shape) for shape in shapes]
         self._poses = coal.Transform3s(), coal.Transform3s()
         self._request = coal.DistanceRequest()

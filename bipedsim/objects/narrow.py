@@ -13,7 +13,7 @@ from bipedsim.objects.bodies import Bodies, turns_far
 from bipedsim.objects.contacts import PAIRS, POINTS, WORLD, PairContacts, add_point, fill_axes, open_pair
 from bipedsim.objects.crossing import Crossing
 from bipedsim.objects.free_body import FreeBody, Link
-from bipedsim.objects.shapes import BALL, BOX, CYLINDER, Shape, Shapes, carry, carry_to_end, corner
+from bipedsim.objects.shapes import BALL, BOX, CYLINDER, ObjectShape, ObjectShapes, carry, carry_to_end, corner
 
 MARGIN = 1e-3
 """Points farther apart than this [m], plus their possible displacement in a step, are ignored."""
@@ -85,7 +85,7 @@ class Near(NamedTuple):
     """
 
     bodies: Bodies
-    shapes: Shapes
+    shapes: ObjectShapes
     surface: Surface
     ground: GroundArrays
     contacts: PairContacts
@@ -112,10 +112,12 @@ class Near(NamedTuple):
     other: Annotated[Array, 3]
 
     @classmethod
-    def of(cls, bodies: Bodies, shapes: Sequence[tuple[int, Shape]], surface: Surface, ground: GroundArrays) -> Near:
+    def of(
+        cls, bodies: Bodies, shapes: Sequence[tuple[int, ObjectShape]], surface: Surface, ground: GroundArrays
+    ) -> Near:
         """Return the arrays for ``shapes``, each with its body, and the capacity for the first contacts."""
         links = np.zeros((len(bodies.position) - len(bodies.com), 3))
-        flat = Shapes.of(shapes, np.vstack([bodies.com, links]))
+        flat = ObjectShapes.of(shapes, np.vstack([bodies.com, links]))
         pairs = len(shapes) * (len(shapes) - 1) // 2
         corners = 2 * max(flat.faces.shape[2], CAP) + ground.region.shape[1]
         contacts = zeros_of(PairContacts, {"P": PAIRS, "M": POINTS})
@@ -274,7 +276,7 @@ def _ball_on(a: Near, i: int, j: int) -> None:
 
 
 @kernel
-def _exit_direction(sh: Shapes, j: int, q):
+def _exit_direction(sh: ObjectShapes, j: int, q):
     """Return the direction out of box or cylinder ``j`` from the point ``q`` (3,), and the signed distance [m]."""
     if sh.kind[j] == BOX:
         return _out_of_box(q, sh.size[j])
@@ -395,7 +397,7 @@ def mark_pairs(a: Near, s: float) -> None:
 
 
 @kernel
-def _is_beside(ground: GroundArrays, g: int, circles: Array, sh: Shapes, i: int) -> bool:
+def _is_beside(ground: GroundArrays, g: int, circles: Array, sh: ObjectShapes, i: int) -> bool:
     """Return whether no point of shape ``i`` is over or under the circle around patch ``g``."""
     x, y, z = sh.p[i]
     return is_beside(ground.rotation[g], ground.point[g], circles[g], x, y, z, sh.bound[i])
@@ -550,7 +552,7 @@ def _cylinder_on_plane(a: Near, i: int, g: int, n) -> None:
 
 
 @kernel
-def lowest_on_rim(sh: Shapes, i: int, d):
+def lowest_on_rim(sh: ObjectShapes, i: int, d):
     """Return the unit vector from the axis of cylinder ``i`` to the point of its rims farthest along ``d`` (3,)."""
     R = sh.R[i]
     x = R[0, 0] * d[0] + R[1, 0] * d[1] + R[2, 0] * d[2]

@@ -16,7 +16,7 @@ from bipedsim.config import Vector, from_mapping, param, parse_json, together
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
 from bipedsim.objects.free_body import FreeBody
-from bipedsim.objects.shapes import Shape, ball, box, cylinder
+from bipedsim.objects.shapes import ObjectShape, ball, box, cylinder
 from bipedsim.objects.urdf import BodyProperties, read_body
 
 _SIZES: dict[str, tuple[str, ...]] = {
@@ -124,7 +124,7 @@ class ObjectConfig:
         moments = self._solid(self.mass) if self.inertia is None else np.array(self.inertia)
         return BodyProperties(self.mass, np.diag(moments), np.zeros(3), (self._shape(),))
 
-    def _shape(self) -> Shape:
+    def _shape(self) -> ObjectShape:
         if self.size is not None:
             return box(np.array(self.size))
         assert self.radius is not None

@@ -23,7 +23,7 @@ MOST_CORNERS = 256
 
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class ObjectShape:
     """Convex shape of a body.
 
     Attributes:
@@ -52,25 +52,25 @@ class Shape:
         return float(np.linalg.norm(self.vertices, axis=1).max())
 
 
-def ball(radius: float) -> Shape:
+def ball(radius: float) -> ObjectShape:
     """Return a ball of the given radius [m]."""
-    return Shape(BALL, np.array([radius, 0.0, 0.0]))
+    return ObjectShape(BALL, np.array([radius, 0.0, 0.0]))
 
 
-def cylinder(radius: float, length: float) -> Shape:
+def cylinder(radius: float, length: float) -> ObjectShape:
     """Return a cylinder along z [m]."""
-    return Shape(CYLINDER, np.array([radius, 0.5 * length, 0.0]))
+    return ObjectShape(CYLINDER, np.array([radius, 0.5 * length, 0.0]))
 
 
-def box(lengths: Array) -> Shape:
+def box(lengths: Array) -> ObjectShape:
     """Return a box with the edge lengths ``lengths`` (3,) [m]."""
     half = 0.5 * np.asarray(lengths, dtype=np.float64)
     corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * half
     faces = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
-    return Shape(BOX, half, vertices=corners, faces=faces)
+    return ObjectShape(BOX, half, vertices=corners, faces=faces)
 
 
-def hull(points: Array, where: str) -> Shape:
+def hull(points: Array, where: str) -> ObjectShape:
     """Return the convex hull of points (n, 3) [m].
 
     Raises:
@@ -101,7 +101,7 @@ def hull(points: Array, where: str) -> Shape:
     centre = 0.5 * (vertices.min(axis=0) + vertices.max(axis=0))
     vertices = vertices - centre
     faces = tuple(_around(vertices, sorted(members), normal) for normal, members in groups)
-    return Shape(HULL, centre=centre, vertices=vertices, faces=faces)
+    return ObjectShape(HULL, centre=centre, vertices=vertices, faces=faces)
 
 
 def _around(vertices: Array, members: list[int], normal: Array) -> tuple[int, ...]:
@@ -112,12 +112,12 @@ def _around(vertices: Array, members: list[int], normal: Array) -> tuple[int, ..
     return tuple(members[i] for i in np.argsort(angle, kind="stable"))
 
 
-class Shapes(NamedTuple):
+class ObjectShapes(NamedTuple):
     """S shapes for the kernels, with at most V corners, F faces, and L corners per face.
 
     Attributes:
         body: (S,) body of each shape.
-        kind, size: As in :class:`Shape`.
+        kind, size: As in :class:`ObjectShape`.
         bound: (S,) radius of the bounding sphere [m].
         centre, rotation: (S, 3), (S, 3, 3) relative to the centre of mass, in the axes of the body.
         vertices: (S, V, 3) in the axes of the shape [m].
@@ -146,7 +146,7 @@ class Shapes(NamedTuple):
     sweep: Annotated[Array, "S"]
 
     @classmethod
-    def of(cls, shapes: Sequence[tuple[int, Shape]], coms: Array) -> Shapes:
+    def of(cls, shapes: Sequence[tuple[int, ObjectShape]], coms: Array) -> ObjectShapes:
         """Return the arrays of shapes with their bodies, whose centres of mass are ``coms`` (A, 3) in their frames."""
         most_corners = max([1, *(len(shape.vertices) for _, shape in shapes)])
         most_faces = max([1, *(len(shape.faces) for _, shape in shapes)])
@@ -173,7 +173,7 @@ class Shapes(NamedTuple):
 
 
 @kernel
-def carry(b: Bodies, sh: Shapes, s: float) -> None:
+def carry(b: Bodies, sh: ObjectShapes, s: float) -> None:
     """Move the shapes to their bodies, and fill their possible displacement in the next ``s`` seconds."""
     for i in range(sh.body.shape[0]):
         k = sh.body[i]
@@ -194,7 +194,7 @@ def carry(b: Bodies, sh: Shapes, s: float) -> None:
 
 
 @kernel
-def carry_to_end(b: Bodies, sh: Shapes, s: float) -> None:
+def carry_to_end(b: Bodies, sh: ObjectShapes, s: float) -> None:
     """Move the shapes of bodies to the end of a sub-step of ``s`` seconds, and fill their maximum displacement [m]."""
     for i in range(sh.body.shape[0]):
         k = sh.body[i]
@@ -213,7 +213,7 @@ def carry_to_end(b: Bodies, sh: Shapes, s: float) -> None:
 
 
 @kernel
-def corner(sh: Shapes, s: int, i: int) -> tuple[float, float, float]:
+def corner(sh: ObjectShapes, s: int, i: int) -> tuple[float, float, float]:
     """Return corner ``i`` of shape ``s`` in the world [m]."""
     r = mul(sh.R[s], sh.vertices[s, i])
     return sh.p[s, 0] + r[0], sh.p[s, 1] + r[1], sh.p[s, 2] + r[2]

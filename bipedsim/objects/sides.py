@@ -9,7 +9,7 @@ import numpy as np
 from bipedsim.numerics import Array, Integers, entry, kernel
 from bipedsim.objects.contacts import WORLD
 from bipedsim.objects.narrow import Near
-from bipedsim.touch import WORLD as STILL, Contacts, Objects, add
+from bipedsim.touch import WORLD as STILL, Contacts, ObjectContacts, add
 
 KEYS = 1 << 40
 """First contact key of objects."""
@@ -29,7 +29,7 @@ class Sides(NamedTuple):
 
     near: Near
     contacts: Contacts
-    objects: Objects
+    objects: ObjectContacts
     joints: Integers
     ahead: Array
     given: Annotated[Integers, "M"]

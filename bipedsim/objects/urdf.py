@@ -11,9 +11,9 @@ import pinocchio as pin
 
 from bipedsim.config import together
 from bipedsim.errors import ConfigError
-from bipedsim.model import Shape as LinkShape, read_shapes
+from bipedsim.model import Shape, read_shapes
 from bipedsim.numerics import Array
-from bipedsim.objects.shapes import Shape, ball, cylinder, hull
+from bipedsim.objects.shapes import ObjectShape, ball, cylinder, hull
 
 
 class BodyProperties(NamedTuple):
@@ -29,7 +29,7 @@ class BodyProperties(NamedTuple):
     mass: float
     inertia: Array
     com: Array
-    shapes: tuple[Shape, ...]
+    shapes: tuple[ObjectShape, ...]
 
 
 def read_body(path: Path) -> BodyProperties:
@@ -59,9 +59,9 @@ def read_body(path: Path) -> BodyProperties:
     return BodyProperties(float(inertia.mass), np.array(inertia.inertia), np.array(inertia.lever), shapes)
 
 
-def parts_of(shape: LinkShape) -> list[Shape]:
+def parts_of(shape: Shape) -> list[ObjectShape]:
     """Return the shapes of a link in the frame of its joint; a capsule becomes a cylinder and two balls."""
-    parts: list[Shape] = []
+    parts: list[ObjectShape] = []
     if shape.kind in ("sphere", "capsule"):
         parts += [replace(ball(shape.radius), centre=point) for point in shape.points]
     if shape.kind in ("cylinder", "capsule"):

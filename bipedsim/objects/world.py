@@ -73,7 +73,7 @@ from bipedsim.objects.parts import (
 from bipedsim.objects.pressing import press
 from bipedsim.objects.sides import Sides
 from bipedsim.objects.solve import PairRows, PairSolve, solve_impact, solve_part
-from bipedsim.touch import Contacts as Touches, Objects
+from bipedsim.touch import Contacts as Touches, ObjectContacts
 
 TOLERANCE, ITERATIONS = 1e-8, 5000
 """Residual of the cone problems that counts as solved, and maximum number of iterations of one problem."""
@@ -431,7 +431,7 @@ class World:
         self.given: Array = np.zeros(1)
         self.ahead: Array = np.zeros(1)
         self._early = 0
-        self._meeting: tuple[Touches, Objects] | None = None
+        self._meeting: tuple[Touches, ObjectContacts] | None = None
         self._memory = zeros_of(Memory, {"M": POINTS})
         self._make_room(PAIRS, POINTS)
         self.reset()
@@ -585,7 +585,7 @@ class World:
         _look_at_links(self._boxed, self._h)
         return bool((c.active[:points] & (np.maximum(c.first[pairs], c.second[pairs]) >= free)).any())
 
-    def meet(self, contacts: Touches, objects: Objects) -> None:
+    def meet(self, contacts: Touches, objects: ObjectContacts) -> None:
         """Connect these bodies to the contacts of a robot and its ``objects`` for all further steps."""
         self._meeting = contacts, objects
         joints = np.array([link.joint for link in self.links], dtype=np.int64)

@@ -21,7 +21,7 @@ from .pushes import (
 )
 from .replay import (
     Changes as Changes,
-    Difference as Difference,
+    RecordingDifference as RecordingDifference,
     Rerun as Rerun,
     describe_action as describe_action,
     describe_push as describe_push,

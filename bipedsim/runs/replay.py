@@ -96,7 +96,7 @@ AS_RECORDED = Changes()
 
 
 @dataclass(frozen=True, eq=False)
-class Difference:
+class RecordingDifference:
     """Store the first difference between a run and its repetition.
 
     Attributes:
@@ -137,7 +137,7 @@ class Rerun:
     simulated: Recording
     compared: tuple[str, ...]
     ticks: int
-    first: Difference | None
+    first: RecordingDifference | None
     errors: dict[str, dict[str, float]]
     notes: tuple[str, ...]
 
@@ -333,7 +333,7 @@ def _was_recorded(recording: Recording, name: str) -> bool:
     return not (np.isnan(values) if kind is np.float64 else values == ABSENT_MODE).all()
 
 
-def _first_difference(recorded: Recording, simulated: Recording, names: Sequence[str]) -> Difference | None:
+def _first_difference(recorded: Recording, simulated: Recording, names: Sequence[str]) -> RecordingDifference | None:
     """Return the first bit difference between two recordings with the same rows; values missing in both are equal.
 
     At a lost message, messages of the ticks before may be lost as well. Missing values in the last rows are therefore
@@ -363,10 +363,10 @@ def _first_difference(recorded: Recording, simulated: Recording, names: Sequence
         parts = [OBJECT_COMPONENTS[inner[0]]]
     pair = _values(recorded, name), _matched(recorded, simulated, name)
     was, now = (np.atleast_1d(values[row])[inner].item() for values in pair)
-    return Difference(float(recorded.t[row]), name, " ".join(parts), was, now)
+    return RecordingDifference(float(recorded.t[row]), name, " ".join(parts), was, now)
 
 
-def _plate_differs(recorded: Recording, simulated: Recording, name: str) -> Difference | None:
+def _plate_differs(recorded: Recording, simulated: Recording, name: str) -> RecordingDifference | None:
     """Return the first bit difference between two recordings of a force plate, over the samples that both have."""
     was, now = recorded.force_plates[name], simulated.force_plates[name]
     # The time stamps of a bag are rounded to whole nanoseconds.
@@ -378,7 +378,7 @@ def _plate_differs(recorded: Recording, simulated: Recording, name: str) -> Diff
         return None
     row, channel = differ[0].tolist()
     pair = was.channels[i + row, channel].item(), now.channels[j + row, channel].item()
-    return Difference(float(was.t[i + row]), f"{_PLATE}{name}", was.geometry.channel_names[channel], *pair)
+    return RecordingDifference(float(was.t[i + row]), f"{_PLATE}{name}", was.geometry.channel_names[channel], *pair)
 
 
 def _matched(recorded: Recording, simulated: Recording, name: str) -> Any:

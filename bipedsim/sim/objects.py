@@ -21,7 +21,7 @@ from bipedsim.model import Robot
 from bipedsim.numerics import Array, Box, Integers, ready
 from bipedsim.objects import FreeBody, Link, ObjectConfig, World, check_names, give_contacts, parts_of
 from bipedsim.sim.participant import Participant, Simulation
-from bipedsim.touch import Contacts, Objects as Sides, Touching
+from bipedsim.touch import Contacts, ObjectContacts, Touching
 
 REACH = 0.5
 """Largest approach of robot and object in a step [m], as at 250 m/s and 2 ms."""
@@ -74,7 +74,7 @@ class Objects(Participant):
         check_all([partial(lambda one: bodies.append(one.make()), one) for one in configs])
         self.world = World(bodies, ground, physics_dt, gravity, links, budget)
         together(self.world.overlaps())
-        self.sides = Sides.of_number(len(self.configs))
+        self.sides = ObjectContacts.of_number(len(self.configs))
         self._model, self._data = robot.model, robot.model.createData()
         self._touching: Touching | None = None
         self._state: tuple[Array, Array] = np.zeros(0), np.zeros(0)

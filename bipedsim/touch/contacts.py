@@ -61,7 +61,7 @@ class Contacts(NamedTuple):
         return zeros_of(cls, {"C": capacity})
 
 
-class Objects(NamedTuple):
+class ObjectContacts(NamedTuple):
     """M free bodies in addition to the robot; all axes are the world's.
 
     Attributes:
@@ -79,7 +79,7 @@ class Objects(NamedTuple):
     after: Annotated[Array, "M", 6]
 
     @classmethod
-    def of_number(cls, number: int) -> Objects:
+    def of_number(cls, number: int) -> ObjectContacts:
         """Return ``number`` objects, all zero."""
         return zeros_of(cls, {"M": number})
 

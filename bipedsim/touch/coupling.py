@@ -18,9 +18,9 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from bipedsim.contact import ConeProblem, find_parts, floor_mobilities, solve_points, target_height_velocity
-from bipedsim.dynamics import Bodies, Projection, Stops, Tree, add_wrenches, impose
+from bipedsim.dynamics import BodyPoints, Projection, Stops, Tree, add_wrenches, impose
 from bipedsim.numerics import Array, Flags, Integers, cross, entry, kernel, mul, mul_t, point_velocity
-from bipedsim.touch.contacts import WORLD, Contacts, Objects
+from bipedsim.touch.contacts import WORLD, Contacts, ObjectContacts
 
 STICKS = 1.0 - 1e-9
 """A contact sticks if it uses less than this fraction of its cone."""
@@ -32,7 +32,7 @@ DEPENDENT = 1e-9
 """A row counts as dependent on the previous active rows if its independent part is not above this fraction."""
 
 
-class Coupling(NamedTuple):
+class TouchCoupling(NamedTuple):
     """Contacts (at most C) of a robot with nv velocities, K feet and M objects.
 
     Attributes:
@@ -61,10 +61,10 @@ class Coupling(NamedTuple):
 
     tree: Tree
     projection: Projection
-    bodies: Bodies
+    bodies: BodyPoints
     stops: Stops
     contacts: Contacts
-    objects: Objects
+    objects: ObjectContacts
     problem: ConeProblem
     gamma: float
     slow: float
@@ -93,7 +93,7 @@ class Coupling(NamedTuple):
 
 
 @kernel
-def _fill_side(s: Coupling, m: int, side: int, sign: float, v: Array) -> None:
+def _fill_side(s: TouchCoupling, m: int, side: int, sign: float, v: Array) -> None:
     """Add one body of contact ``m`` to its rows and its velocity."""
     t, c = s.tree, s.contacts
     axes, point = c.axes[m], c.point[m]
@@ -126,7 +126,7 @@ def _fill_side(s: Coupling, m: int, side: int, sign: float, v: Array) -> None:
 
 
 @kernel
-def _approach_velocity(s: Coupling, m: int) -> float:
+def _approach_velocity(s: TouchCoupling, m: int) -> float:
     """Return the normal velocity of contact ``m`` before the step [m/s], negative on approach."""
     c = s.contacts
     total = s.before[m, 2]
@@ -200,7 +200,7 @@ def rebound(boxed: Any, impulse: Array, lag: float) -> None:
     Velocities of objects are those at that moment.
 
     Args:
-        boxed: A :class:`Coupling`.
+        boxed: A :class:`TouchCoupling`.
         impulse: (K, 6) of the feet in the step without these contacts.
         lag: Delay of the robot's velocities as a fraction of a step. It is half a step, because positions follow the
             velocity at the end of the step (:mod:`bipedsim.sim.steps`), and zero in flight.
@@ -230,7 +230,7 @@ def rebound(boxed: Any, impulse: Array, lag: float) -> None:
 
 
 @kernel
-def _add_feet(s: Coupling, impulse: Array) -> None:
+def _add_feet(s: TouchCoupling, impulse: Array) -> None:
     """Fill ``xi`` with the actions on the robot when the feet have the ``impulse`` (K, 6)."""
     for i in range(s.z.shape[0]):
         s.xi[i] = s.z[i]
@@ -258,7 +258,7 @@ def fill_delassus(boxed: Any) -> None:
 
 
 @kernel
-def _fill_products(s: Coupling, n: int) -> None:
+def _fill_products(s: TouchCoupling, n: int) -> None:
     """Fill the lower triangle of D, and W, for ``n`` rows of a robot without closed chains."""
     t = s.tree
     for i in range(n):
@@ -279,7 +279,7 @@ def _fill_products(s: Coupling, n: int) -> None:
 
 
 @kernel
-def _eliminate_loops(s: Coupling, n: int) -> None:
+def _eliminate_loops(s: TouchCoupling, n: int) -> None:
     """Eliminate the constraints of closed kinematic chains, which are always active, from D and W."""
     r, size = s.tree.rows, s.seen.shape[0]
     for row in range(r.used[0]):
@@ -296,7 +296,7 @@ def _eliminate_loops(s: Coupling, n: int) -> None:
 
 
 @kernel
-def _start_problem(s: Coupling) -> None:
+def _start_problem(s: TouchCoupling) -> None:
     """Fill points, mobilities and initial impulses of the cone problem, and mark its parts that affect the feet."""
     c, q = s.contacts, s.problem
     q.points[0] = c.used[0]
@@ -316,7 +316,7 @@ def _start_problem(s: Coupling) -> None:
 
 
 @kernel
-def _share_body(s: Coupling, m: int, k: int) -> bool:
+def _share_body(s: TouchCoupling, m: int, k: int) -> bool:
     """Return whether the contacts ``m`` and ``k`` have the robot or an object in common."""
     c = s.contacts
     robot = max(c.a[m], c.b[m]) > WORLD and max(c.a[k], c.b[k]) > WORLD
@@ -362,7 +362,7 @@ def condense_contacts(boxed: Any, impulse: Array) -> float:
 
 
 @kernel
-def _factor_active_rows(s: Coupling) -> int:
+def _factor_active_rows(s: TouchCoupling) -> int:
     """Fill V with L^-1 W of the active rows, where L L^T is their Delassus matrix; return the number of these rows."""
     q, size = s.problem, s.seen.shape[0]
     n = 0
@@ -442,7 +442,7 @@ def solve(boxed: Any, impulse: Array) -> bool:
 
 
 @kernel
-def _take_dynamic(s: Coupling) -> bool:
+def _take_dynamic(s: TouchCoupling) -> bool:
     """Mark the loaded contacts that slip, and set their dynamic friction; return whether one of them had more."""
     q, c = s.problem, s.contacts
     slow = ZERO_SPEED * q.tolerance * q.scale[0]
@@ -498,7 +498,7 @@ def finish(boxed: Any, impulse: Array) -> bool:
 
 
 @kernel
-def _accelerate_objects(s: Coupling, m: int) -> None:
+def _accelerate_objects(s: TouchCoupling, m: int) -> None:
     """Add the effect of the impulse of contact ``m`` to the velocities of the objects."""
     c, o = s.contacts, s.objects
     nv = s.tree.z.shape[0]
@@ -526,7 +526,7 @@ def add_forces(boxed: Any, out: Array) -> None:
 
 
 @kernel
-def _add_side_force(s: Coupling, m: int, side: int, sign: float) -> None:
+def _add_side_force(s: TouchCoupling, m: int, side: int, sign: float) -> None:
     """Add the impulse of contact ``m`` on one of its bodies to the generalised impulse of the robot."""
     t, c = s.tree, s.contacts
     if side <= WORLD:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bipedsim.dynamics import Bodies, Tree, approach, closest, lowest_point, patch_below, twist_of
+from bipedsim.dynamics import BodyPoints, Tree, approach, closest, lowest_point, patch_below, twist_of
 from bipedsim.ground import GroundArrays
 from bipedsim.numerics import Array, cross, entry, kernel, point_velocity
 from bipedsim.touch.contacts import WORLD, Contacts, add, may_touch
@@ -103,7 +103,7 @@ def find_pairs(boxed: Any, v: Array) -> None:
 
 @kernel
 def _find_on_plane(
-    b: Bodies, t: Tree, ground: GroundArrays, c: Contacts, p: int, g: int, mu: float, restitution: float
+    b: BodyPoints, t: Tree, ground: GroundArrays, c: Contacts, p: int, g: int, mu: float, restitution: float
 ) -> None:
     """Add point ``p`` of a body on the plane of patch ``g``."""
     joint = b.joint[b.body[p]]
@@ -126,7 +126,7 @@ def _find_on_plane(
 
 
 @kernel
-def _on_ring(b: Bodies, p: int, pose: Array, n: Array, index: int) -> tuple[float, float, float]:
+def _on_ring(b: BodyPoints, p: int, pose: Array, n: Array, index: int) -> tuple[float, float, float]:
     """Return the point of a ring that is one or two thirds of its circumference from the lowest one."""
     a = b.axis[p]
     axis = (

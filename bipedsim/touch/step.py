@@ -9,13 +9,13 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.contact import UNRESOLVED, ConeProblem, ContactModel, for_kernels
-from bipedsim.dynamics import SUNK, Bodies, Dynamics, Pairs, Stops, Tree, closest
+from bipedsim.dynamics import SUNK, BodyPoints, Dynamics, Pairs, Stops, Tree, closest
 from bipedsim.ground import Ground, GroundArrays
 from bipedsim.model import Robot, lowest_point
 from bipedsim.numerics import Array, box, call, zeros_of
-from bipedsim.touch.contacts import Contacts, Objects, clear, clear_history
+from bipedsim.touch.contacts import Contacts, ObjectContacts, clear, clear_history
 from bipedsim.touch.coupling import (
-    Coupling,
+    TouchCoupling,
     add_forces,
     apply_impulses,
     condense_contacts,
@@ -55,7 +55,7 @@ SLOW = 0.5
 
 
 class _RobotContacts(NamedTuple):
-    bodies: Bodies
+    bodies: BodyPoints
     pairs: Pairs
     stops: Stops
     tree: Tree
@@ -102,21 +102,21 @@ class Touching:
         ground: Ground,
         friction: float,
         restitution: float,
-        objects: Objects | None = None,
+        objects: ObjectContacts | None = None,
     ) -> None:
         self._dynamics = dynamics
         self._model, self._surface = robot.model, ground
         self._links = [shape.name for shape in robot.shapes.shapes]
         tree, projection = dynamics.tree, dynamics.projection
         nv = len(tree.z)
-        self.objects = Objects.of_number(0) if objects is None else objects
+        self.objects = ObjectContacts.of_number(0) if objects is None else objects
         capacity = CAPACITY + min(PER_OBJECT * len(self.objects.position), MOST_OF_OBJECTS)
         self.contacts = Contacts.of_size(capacity)
         limits = TOLERANCE, ITERATIONS
         self._problem = ConeProblem.of_feet(0, capacity, *limits, budget=projection.budget)
         gravity = float(np.linalg.norm(tree.gravity))
         self._coupling = zeros_of(
-            Coupling,
+            TouchCoupling,
             {"C": capacity, "v": nv, "n": nv + 6 * len(self.objects.position), "K": len(tree.leaf)},
             tree=tree,
             projection=projection,

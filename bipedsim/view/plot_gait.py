@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bipedsim.analysis import Gait
+from bipedsim.analysis import PlateGait
 from bipedsim.view.palette import foot_colour
 from bipedsim.view.sheet import PAGE, picture
 
@@ -18,7 +18,7 @@ _PANELS = (
 )
 
 
-def plot_gaits(gaits: Sequence[Gait], path: Path | str, title: str = "") -> None:
+def plot_gaits(gaits: Sequence[PlateGait], path: Path | str, title: str = "") -> None:
     """Plot the stances of walks: each as a thin line, their mean as a thick line.
 
     Args:

@@ -58,7 +58,7 @@ _COMPILE_S = 600.0
 
 
 @dataclass(frozen=True)
-class Outcome:
+class BringUpOutcome:
     """Result of a launch.
 
     Attributes:
@@ -183,7 +183,7 @@ def _read_statistics(path: Path) -> dict[str, Any]:
     return values if isinstance(values, dict) else {}
 
 
-def run_bringup(bringup: BringUp, scratch: Path) -> Outcome:
+def run_bringup(bringup: BringUp, scratch: Path) -> BringUpOutcome:
     """Start the nodes, wait for the end, and end them in order: simulator, controller, recorder.
 
     Args:
@@ -218,14 +218,14 @@ def run_bringup(bringup: BringUp, scratch: Path) -> Outcome:
         failed = failed or f"{', '.join(killed)} killed at the second interrupt"
     statistics = _with_cause(_read_statistics(statistics_file), _read_statistics(scratch / STOP_FILE), failed)
     if killed:
-        return Outcome(EXIT_INTERRUPTED, statistics, failed)
+        return BringUpOutcome(EXIT_INTERRUPTED, statistics, failed)
     if failed:
         # A node that ends before the first tick has refused its parameters and printed the reason.
         refused = not statistics.get("ticks") and any(child.poll() == EXIT_USAGE for child in children)
-        return Outcome(EXIT_USAGE if refused else EXIT_FAILED, statistics, failed)
+        return BringUpOutcome(EXIT_USAGE if refused else EXIT_FAILED, statistics, failed)
     # Without a duration, an interrupt is the normal end of a launch and not a failure.
     cut_short = interrupt.count > 0 and bringup.arguments.duration > 0.0
-    return Outcome(EXIT_INTERRUPTED if cut_short else 0, statistics, interrupted=interrupt.count > 0)
+    return BringUpOutcome(EXIT_INTERRUPTED if cut_short else 0, statistics, interrupted=interrupt.count > 0)
 
 
 def _end_nodes(children: Sequence[Child], interrupt: _Interrupt, output: _Output, failed: str) -> tuple[str, list[str]]:
@@ -412,7 +412,7 @@ def run_arguments(args: argparse.Namespace) -> int:
     return outcome.exit_code or code_of(outcome.statistics, args.fail_on_fall)
 
 
-def conclude(bringup: BringUp, outcome: Outcome) -> None:
+def conclude(bringup: BringUp, outcome: BringUpOutcome) -> None:
     """Summarise and report the run; remove an empty recording if nothing was simulated."""
     statistics = outcome.statistics
     if not statistics.get("ticks"):
@@ -450,7 +450,7 @@ def conclude(bringup: BringUp, outcome: Outcome) -> None:
         say(f"to see how, repeat the run with --record FOLDER, then run {program()} view FOLDER")
 
 
-def _report_nothing(bringup: BringUp, outcome: Outcome) -> None:
+def _report_nothing(bringup: BringUp, outcome: BringUpOutcome) -> None:
     """Print why nothing was simulated, and remove the empty recording."""
     # The cause precedes its consequence.
     print(f"bipedsim up: {'; '.join(filter(None, (outcome.failed, _nothing(outcome))))}", file=sys.stderr)
@@ -507,7 +507,7 @@ def _draw(folder: Path, recording: Recording, must_succeed: bool) -> None:
     say(f"see it move: {program()} view {shlex.quote(os.path.relpath(folder))}")
 
 
-def _nothing(outcome: Outcome) -> str:
+def _nothing(outcome: BringUpOutcome) -> str:
     """Return the message for a launch that has simulated nothing."""
     statistics = outcome.statistics
     reason = "interrupted before the first tick" if outcome.interrupted else "no tick was simulated"

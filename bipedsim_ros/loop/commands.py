@@ -18,7 +18,7 @@ from bipedsim.sim import LIMIT, POSITION, SETPOINT, STIFFNESS, VELOCITY, Observa
 from bipedsim_ros.loop.drops import Drops
 from bipedsim_ros.loop.sim_params import SimParams
 from bipedsim_ros.loop.trajectory import Trajectory
-from bipedsim_ros.wire import CommandReader, Fault, ImpedanceReader, Topic, Waypoints, read_trajectory, topics
+from bipedsim_ros.wire import CommandFault, CommandReader, ImpedanceReader, Topic, Waypoints, read_trajectory, topics
 
 _ACTS = {
     "damping": "the joints are damped",
@@ -150,7 +150,7 @@ class Commands:
         self._received_at = self._clock()
         return True
 
-    def _read(self, data: bytes, topic: Topic) -> Fault | None:
+    def _read(self, data: bytes, topic: Topic) -> CommandFault | None:
         """Read a message of any kind; return its fault if it is invalid."""
         if topic is topics.COMMANDS:
             return self._torques.read(data, self._tau)
@@ -158,7 +158,7 @@ class Commands:
             return self._impedances.read(data, self._setpoint)
         if topic is topics.TRAJECTORY:
             waypoints = read_trajectory(data, self._robot.joint_names)
-            if isinstance(waypoints, Fault):
+            if isinstance(waypoints, CommandFault):
                 return waypoints
             has_setpoint = self.followed is topics.POSITIONS or self._trajectory is not None
             self._continues_setpoint = has_setpoint and not self.timed_out

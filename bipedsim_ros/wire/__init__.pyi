@@ -33,9 +33,9 @@ from .endpoints import (
     requested as requested,
 )
 from .joint_commands import (
+    CommandFault as CommandFault,
     CommandReader as CommandReader,
     CommandWriter as CommandWriter,
-    Fault as Fault,
     ImpedanceReader as ImpedanceReader,
     ImpedanceWriter as ImpedanceWriter,
 )

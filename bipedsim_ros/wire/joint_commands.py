@@ -24,7 +24,7 @@ _AT_LEAST_ZERO = ("stiffness", "damping")
 _UNITS = dict(zip(BLOCKS, ("rad", "rad/s", "N.m", "N.m/rad", "N.m.s/rad"), strict=True))
 
 
-class Fault(NamedTuple):
+class CommandFault(NamedTuple):
     """Reason why a message was dropped: the kind under which it is counted, and a text with the remedy."""
 
     kind: str
@@ -67,7 +67,7 @@ class CommandReader:
         self._joint_names = tuple(joint_names)
         self._wire = WireReader(COMMANDS.msgtype)
 
-    def read(self, data: bytes, values: Array) -> Fault | None:
+    def read(self, data: bytes, values: Array) -> CommandFault | None:
         """Copy a serialised command into ``values`` (nu,) if it is valid.
 
         Returns:
@@ -77,10 +77,12 @@ class CommandReader:
         try:
             received = self._wire.read(data)[0]
         except MessageError as error:
-            return Fault("unreadable", f"{error}; send std_msgs/msg/Float64MultiArray")
+            return CommandFault("unreadable", f"{error}; send std_msgs/msg/Float64MultiArray")
         if len(received) != len(names):
             listed = ", ".join(names)
-            return Fault("size", f"it has {len(received)} values, expected {len(names)} ({listed}), one for each joint")
+            return CommandFault(
+                "size", f"it has {len(received)} values, expected {len(names)} ({listed}), one for each joint"
+            )
         if not is_finite(received):
             return _not_finite([f"{names[i]} = {received[i]}" for i in np.flatnonzero(~np.isfinite(received))])
         values[:] = received
@@ -97,7 +99,7 @@ class ImpedanceReader:
         self._names: tuple[str, ...] = BLOCKS
         self._rows: list[int] = []
 
-    def read(self, data: bytes, setpoint: Array) -> Fault | None:
+    def read(self, data: bytes, setpoint: Array) -> CommandFault | None:
         """Copy a serialised command into ``setpoint`` (6, nu), rows as in ``SETPOINT``, if it is valid.
 
         The row of limits does not change. Blocks that the message lacks become zero.
@@ -113,9 +115,9 @@ class ImpedanceReader:
                 if fault is not None:
                     return fault
         except MessageError as error:
-            return Fault("unreadable", f"{error}; send std_msgs/msg/Float64MultiArray")
+            return CommandFault("unreadable", f"{error}; send std_msgs/msg/Float64MultiArray")
         if len(received) != n * len(self._names):
-            return Fault(
+            return CommandFault(
                 "size",
                 f"it has {len(received)} values, expected {len(self._names)} blocks ({', '.join(self._names)}) of {n}, "
                 f"one for each joint ({', '.join(names)})",
@@ -127,12 +129,14 @@ class ImpedanceReader:
         for name, block in zip(self._names, blocks, strict=True):
             if name in _AT_LEAST_ZERO and (block < 0.0).any():
                 j = int(np.argmin(block))
-                return Fault("negative", f"{name} of {names[j]} = {block[j]:g} {_UNITS[name]} must be at least 0")
+                return CommandFault(
+                    "negative", f"{name} of {names[j]} = {block[j]:g} {_UNITS[name]} must be at least 0"
+                )
         setpoint[:LIMIT] = 0.0
         setpoint[self._rows] = blocks
         return None
 
-    def _learn(self, data: bytes) -> Fault | None:
+    def _learn(self, data: bytes) -> CommandFault | None:
         """Take the names of the blocks from the layout of a message; return the fault if they are invalid."""
         dims = parse(data, Float64MultiArray).layout.dim
         # A message with an empty layout contains all blocks.
@@ -140,18 +144,20 @@ class ImpedanceReader:
         unknown = [name for name in names if name not in BLOCKS]
         if unknown or len(set(names)) < len(names):
             problem = f"no block is called {', '.join(map(repr, unknown))}" if unknown else "a block is there twice"
-            return Fault(
+            return CommandFault(
                 "layout",
                 f"{problem}: the label of the layout's first dimension is {dims[0].label!r}, and names some of "
                 f"{', '.join(BLOCKS)}, separated by commas",
             )
         if "stiffness" in names and "position" not in names:
-            return Fault("layout", "it has a stiffness, and no position that it is about: add the block 'position'")
+            return CommandFault(
+                "layout", "it has a stiffness, and no position that it is about: add the block 'position'"
+            )
         self._names, self._rows = names, [BLOCKS.index(name) for name in names]
         self._layout = self._wire.layout
         return None
 
 
-def _not_finite(invalid: Sequence[str]) -> Fault:
+def _not_finite(invalid: Sequence[str]) -> CommandFault:
     way_out = "the last sound one stays; look for a division by zero or a missing measurement in the controller"
-    return Fault("not_finite", f"it is not finite: {', '.join(invalid)}; {way_out}")
+    return CommandFault("not_finite", f"it is not finite: {', '.join(invalid)}; {way_out}")

@@ -10,7 +10,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from bipedsim.numerics import Array, Indices
 from bipedsim.recording.bag import NS_PER_S
-from bipedsim_ros.wire.joint_commands import Fault
+from bipedsim_ros.wire.joint_commands import CommandFault
 from bipedsim_ros.wire.wire import MessageError, parse
 
 MOST_BYTES = 1 << 22
@@ -36,12 +36,12 @@ class Waypoints(NamedTuple):
     acceleration: Array | None
 
 
-def read_trajectory(data: bytes, joint_names: Sequence[str]) -> Waypoints | Fault:
+def read_trajectory(data: bytes, joint_names: Sequence[str]) -> Waypoints | CommandFault:
     """Return the waypoints of a serialised message, or a fault that lists all errors in it."""
     try:
         message = parse(data, JointTrajectory, MOST_BYTES)
     except MessageError as error:
-        return Fault("unreadable", f"{error}; send trajectory_msgs/msg/JointTrajectory")
+        return CommandFault("unreadable", f"{error}; send trajectory_msgs/msg/JointTrajectory")
     names, points = list(message.joint_names), list(message.points)
     problems = [f"no joint is called {name!r}" for name in names if name not in joint_names]
     problems += [
@@ -62,7 +62,7 @@ def read_trajectory(data: bytes, joint_names: Sequence[str]) -> Waypoints | Faul
     if not problems and values["acceleration"] is not None and values["velocity"] is None:
         problems.append("its points have accelerations, and no velocities")
     if problems:
-        return Fault("trajectory", "; ".join(problems))
+        return CommandFault("trajectory", "; ".join(problems))
     position = values["position"]
     assert position is not None
     stamp = _seconds(message.header.stamp)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bipedsim.contact import FootMode, Rows, Sliding, clamped_range, constraints
+from bipedsim.contact import FootMode, ModeRows, Sliding, clamped_range, constraints
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
 from bipedsim_studies.feasibility.foot_rule import FORCES, FootRule, Units, mode_of
@@ -300,7 +300,7 @@ def _held_rows(support: Support, modes: Sequence[int], slips: Mapping[int, Slip]
     """
     size = 6 * len(modes)
     rows, columns = [np.zeros((0, size))], [np.zeros((0, size))]
-    held = Rows(T=np.zeros((6, 6)), F=np.zeros((6, 6)), b=np.zeros(6), r_vj=np.zeros(3))
+    held = ModeRows(T=np.zeros((6, 6)), F=np.zeros((6, 6)), b=np.zeros(6), r_vj=np.zeros(3))
     for k, mode in enumerate(modes):
         foot = support.feet[k]
         n = foot.n_vertices

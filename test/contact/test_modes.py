@@ -9,7 +9,7 @@ from physics_support import regular_polygon
 
 from bipedsim.contact.modes import (
     FootMode,
-    Rows,
+    ModeRows,
     Sliding,
     clamped_range,
     constraints,
@@ -63,7 +63,7 @@ def test_constraints_hold_the_clamped_vertices_and_nothing_else(
     """The motions that T leaves free are those that move no clamped vertex (normal direction only while sliding)."""
     n = 4
     offsets = np.column_stack([regular_polygon(n, 0.1), np.zeros(n)]) + np.array([0.03, -0.02, -0.05])
-    rows = Rows(T=np.zeros((6, 6)), F=np.zeros((6, 6)), b=np.zeros(6), r_vj=np.zeros(3))
+    rows = ModeRows(T=np.zeros((6, 6)), F=np.zeros((6, 6)), b=np.zeros(6), r_vj=np.zeros(3))
     slip = np.array([0.6, 0.0, 0.8])
     foot = FootMode(mode, sliding, n, offsets, np.zeros(n), np.zeros((n, 2)), h=1e-3, gamma=0.2)
     m = constraints(foot, Sliding(0.5, 0.07, slip), rows)
@@ -92,7 +92,7 @@ def test_targets_close_gaps_and_let_penetration_decay(heights: list[float]) -> N
     n, h, gamma = 3, 1e-3, 0.2
     z = np.array(heights)
     offsets = np.column_stack([regular_polygon(n, 0.1), np.zeros(n)])
-    rows = Rows(T=np.zeros((6, 6)), F=np.zeros((6, 6)), b=np.zeros(6), r_vj=np.zeros(3))
+    rows = ModeRows(T=np.zeros((6, 6)), F=np.zeros((6, 6)), b=np.zeros(6), r_vj=np.zeros(3))
     foot = FootMode(face_mode(n), True, n, offsets, z, np.zeros((n, 2)), h, gamma)
     m = constraints(foot, Sliding(0.5, 0.0, np.zeros(3)), rows)
     motion = np.linalg.lstsq(rows.T[:m], rows.b[:m], rcond=None)[0]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from bipedsim.contact.base import CANDIDATES
-from bipedsim.contact.modes import RECOVERY, FootMode, Rows, Sliding, clamped_range, constraints, distance_outside
+from bipedsim.contact.modes import RECOVERY, FootMode, ModeRows, Sliding, clamped_range, constraints, distance_outside
 from bipedsim.contact.selection.arrays import Scratch, Selection, Trial
 from bipedsim.contact.selection.friction import UNLOADED, friction_at, gauge, share_out, twist
 from bipedsim.dynamics import Projection
@@ -419,7 +419,7 @@ def _respond(p: Projection, s: Selection):
             scratch.errors[k], settings.h, settings.gamma,
         )  # fmt: skip
         slip = Sliding(p.mu_dynamic[k], trial.radius[k], trial.slip[k])
-        rows = Rows(scratch.T[k], scratch.F[k], scratch.b[k], scratch.r_vj[k])
+        rows = ModeRows(scratch.T[k], scratch.F[k], scratch.b[k], scratch.r_vj[k])
         scratch.rows[k] = constraints(foot, slip, rows)
         scratch.whole[k] = scratch.rows[k] == 6
     p.budget[0] -= 6 * feet * (36 * feet * feet + RESPONSE)

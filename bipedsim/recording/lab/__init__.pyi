@@ -10,5 +10,5 @@ from .opensim import (
     write_trc as write_trc,
 )
 from .read import LAB_SUFFIXES as LAB_SUFFIXES, read_trial as read_trial
-from .tables import Table as Table, write_csv as write_csv, write_mat as write_mat, write_parquet as write_parquet
+from .tables import LabTable as LabTable, write_csv as write_csv, write_mat as write_mat, write_parquet as write_parquet
 from .trial import Y_UP as Y_UP, Event as Event, LabTrial as LabTrial, Markers as Markers

@@ -20,7 +20,7 @@ LONGEST = 63
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class LabTable:
     """Columns with names and units.
 
     Attributes:
@@ -38,7 +38,7 @@ class Table:
         return [f"{name}[{self.units[name]}]" if self.units[name] else name for name in self.columns]
 
 
-def write_csv(table: Table, path: Path | str) -> None:
+def write_csv(table: LabTable, path: Path | str) -> None:
     """Write a table as CSV: ``# key: text`` lines, names with units, then rows; NaN as empty cells.
 
     Raises:
@@ -55,7 +55,7 @@ def write_csv(table: Table, path: Path | str) -> None:
             file.write("".join([line % tuple(row) for row in rows]).replace("nan", ""))
 
 
-def write_parquet(table: Table, path: Path | str) -> None:
+def write_parquet(table: LabTable, path: Path | str) -> None:
     """Write a table as Parquet with 64-bit floats; column metadata contain units, schema metadata the rest.
 
     Raises:
@@ -77,7 +77,7 @@ def write_parquet(table: Table, path: Path | str) -> None:
         raise RecordingError(f"cannot be written ({error})", path) from error
 
 
-def write_mat(table: Table, path: Path | str) -> None:
+def write_mat(table: LabTable, path: Path | str) -> None:
     """Write a table as a MATLAB file (version 5) with the structs ``data``, ``units`` and ``about``.
 
     Raises:

@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.numerics import Array
-from bipedsim.objects import ObjectConfig, Shape, parse_objects
+from bipedsim.objects import ObjectConfig, ObjectShape, parse_objects
 from bipedsim.recording import Recording
 
 AROUND = 24
@@ -31,7 +31,7 @@ def outline(config: ObjectConfig) -> list[Array]:
     return [*ends, *(np.array([ends[0][i], ends[1][i]]) for i in range(0, AROUND, AROUND // 4))]
 
 
-def _lines(shape: Shape) -> list[Array]:
+def _lines(shape: ObjectShape) -> list[Array]:
     """Return the faces of a box or hull, or circles around another shape, in the frame of the body."""
     loops = [shape.vertices[[*face, face[0]]] for face in shape.faces]
     if not loops:

@@ -13,7 +13,7 @@ import pinocchio as pin
 
 from bipedsim.model import Robot, mesh_path, mesh_triangles
 from bipedsim.numerics import Array, Integers
-from bipedsim.objects import ObjectConfig, Shape
+from bipedsim.objects import ObjectConfig, ObjectShape
 from bipedsim.view.animation import Skeleton
 
 Colour = tuple[int, int, int]
@@ -190,7 +190,7 @@ def object_looks(config: ObjectConfig) -> list[Look]:
     return [Look(config.name, 0, *_triangles("cylinder", radius=config.radius, height=config.length, sections=ROUND))]
 
 
-def _convex(name: str, shape: Shape) -> Look:
+def _convex(name: str, shape: ObjectShape) -> Look:
     """Return the mesh of a shape of a free body: its faces as triangle fans, or a round shape."""
     if shape.faces:
         fans = [(face[0], face[i], face[i + 1]) for face in shape.faces for i in range(1, len(face) - 1)]

@@ -8,7 +8,7 @@ from bipedsim.numerics import Array
 from bipedsim.sim import Command
 from bipedsim_ros.interfaces.unitree.layout import Cdr
 from bipedsim_ros.interfaces.unitree.machine import Machine
-from bipedsim_ros.wire import Fault
+from bipedsim_ros.wire import CommandFault
 
 _OFF = 0
 _PR = 0
@@ -41,7 +41,7 @@ class LowCommands:
         """Whether the last valid message contains a nonzero stiffness, damping or torque."""
         return bool(self._kp.any() or self._kd.any() or self._tau.any())
 
-    def read(self, data: bytes) -> Fault | None:
+    def read(self, data: bytes) -> CommandFault | None:
         """Read a serialised message into ``command`` if it is valid.
 
         Motors that the robot lacks are ignored. A motor with mode 0 is off and turns freely. Positions and velocities
@@ -52,16 +52,16 @@ class LowCommands:
         """
         problem = self._message.read(data)
         if problem is not None:
-            return Fault(*problem)
+            return CommandFault(*problem)
         values, machine = self._message.values, self._machine
         if self._has_build and values["mode_machine"] != machine.mode_machine:
-            return Fault(
+            return CommandFault(
                 "mode_machine",
                 f"its mode_machine is {values['mode_machine']}, that of this {machine.name} {machine.mode_machine}: "
                 "copy it from rt/lowstate",
             )
         if self._has_build and values["mode_pr"] != _PR:
-            return Fault(
+            return CommandFault(
                 "mode_pr",
                 f"its mode_pr is {values['mode_pr']}: only 0 is simulated, pitch and roll of ankles and waist, not the "
                 "rods A and B that move them",
@@ -73,15 +73,17 @@ class LowCommands:
         if not known_modes.all():
             j = int(np.argmin(known_modes))
             known = " or ".join(map(str, machine.family.on))
-            return Fault("mode", f"mode of motor {machine.motor[j]} is {mode[j]}, expected {known} (on) or 0 (off)")
+            return CommandFault(
+                "mode", f"mode of motor {machine.motor[j]} is {mode[j]}, expected {known} (on) or 0 (off)"
+            )
         for name in _NUMBERS:
             bad = np.flatnonzero(~np.isfinite(motors[name]))
             if len(bad):
-                return Fault("not_finite", f"{name} of motor {machine.motor[bad[0]]} is {motors[name][bad[0]]}")
+                return CommandFault("not_finite", f"{name} of motor {machine.motor[bad[0]]} is {motors[name][bad[0]]}")
         for name in ("kp", "kd"):
             if (motors[name] < 0.0).any():
                 j = int(motors[name].argmin())
-                return Fault(
+                return CommandFault(
                     "negative", f"{name} of motor {machine.motor[j]} is {motors[name][j]:g}, must be at least 0"
                 )
         for target, name in zip((self._q, self._dq, self._tau, self._kp, self._kd), _NUMBERS, strict=True):

@@ -9,13 +9,13 @@ import numpy as np
 import scipy
 from refusals import refusal
 
-from bipedsim.recording.lab import Table, write_mat
+from bipedsim.recording.lab import LabTable, write_mat
 
 
 def test_names_in_matlab_have_its_letters(tmp_path: Path) -> None:
     """ASCII, no digit in front, 63 at most; MATLAB opens no struct with others."""
     names = ("Fuß_links_Fz", "größe", "1st", "plain", "a b-c", "x" * 80)
-    table = Table({name: np.full(3, float(k)) for k, name in enumerate(names)}, dict.fromkeys(names, "N"))
+    table = LabTable({name: np.full(3, float(k)) for k, name in enumerate(names)}, dict.fromkeys(names, "N"))
     write_mat(table, tmp_path / "run.mat")
     data = scipy.io.loadmat(tmp_path / "run.mat")["data"]
     assert len(data.dtype.names) == len(names)
@@ -24,6 +24,6 @@ def test_names_in_matlab_have_its_letters(tmp_path: Path) -> None:
 
 
 def test_columns_that_would_have_one_name_in_matlab_are_refused(tmp_path: Path) -> None:
-    table = Table({"fü": np.zeros(2), "fö": np.zeros(2)}, {"fü": "", "fö": ""})
+    table = LabTable({"fü": np.zeros(2), "fö": np.zeros(2)}, {"fü": "", "fö": ""})
     with refusal(place=f"{tmp_path / 'run.mat'}: f_"):
         write_mat(table, tmp_path / "run.mat")

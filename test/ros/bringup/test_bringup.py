@@ -40,7 +40,7 @@ from bipedsim_ros.bringup.bringup import (
     plan,
 )
 from bipedsim_ros.bringup.robot_bringup import only_of_nodes, plan_robot
-from bipedsim_ros.bringup.runner import Outcome, conclude, discard_empty
+from bipedsim_ros.bringup.runner import BringUpOutcome, conclude, discard_empty
 
 PATIENCE_S = 240.0
 
@@ -330,7 +330,7 @@ def recorded(folder: Path, **counts: int) -> Path:
 
 
 def concluded(folder: Path | None, failed: str = "", **statistics: Any) -> None:
-    conclude(BringUp(Arguments(), (), folder), Outcome(1 if failed else 0, statistics, failed))
+    conclude(BringUp(Arguments(), (), folder), BringUpOutcome(1 if failed else 0, statistics, failed))
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from bipedsim_ros.bringup import plan, runner
 from bipedsim_ros.bringup.bringup import Arguments, BringUp
 from bipedsim_ros.bringup.runner import (
     OUTPUTS,
-    Outcome,
+    BringUpOutcome,
     Stall,
     conclude,
     outputs_replaced,
@@ -181,7 +181,7 @@ def test_what_cannot_be_written_at_the_end_is_told_line_by_line(
     for name in ("summary.json", "forces.png"):
         (tmp_path / name).mkdir()
     counted = {"robot": "twofoot", "ticks": 5, "duration_s": 0.005, "rate_hz": 1000.0}
-    conclude(BringUp(Arguments(), (), tmp_path), Outcome(1, counted, "recorder_node ended (exit code 1)"))
+    conclude(BringUp(Arguments(), (), tmp_path), BringUpOutcome(1, counted, "recorder_node ended (exit code 1)"))
     out, err = capsys.readouterr()
     assert "summary.json cannot be written" in err
     assert f"run `bipedsim summary {tmp_path}`" in err
@@ -198,21 +198,23 @@ HELD = {"state": "waiting", "ticks": 0, "commands_received": 0}
 @pytest.mark.parametrize(
     ("outcome", "said"),
     [
-        (Outcome(130, {}, interrupted=True), "interrupted before the first tick, so there is no summary"),
+        (BringUpOutcome(130, {}, interrupted=True), "interrupted before the first tick, so there is no summary"),
         (
-            Outcome(0, HELD, interrupted=True),
+            BringUpOutcome(0, HELD, interrupted=True),
             "before the first tick: sim_node waited at t = 0 for a command",
         ),
-        (Outcome(0, HELD), "no tick was simulated: sim_node waited at t = 0 for a command"),
-        (Outcome(0, {**HELD, "state": "paused"}), "no tick was simulated, so there is no summary"),
+        (BringUpOutcome(0, HELD), "no tick was simulated: sim_node waited at t = 0 for a command"),
+        (BringUpOutcome(0, {**HELD, "state": "paused"}), "no tick was simulated, so there is no summary"),
         # Killed, it may have simulated for up to a second.
         (
-            Outcome(130, {}, "sim_node killed at the second interrupt"),
+            BringUpOutcome(130, {}, "sim_node killed at the second interrupt"),
             "interrupt; sim_node left no statistics, so there",
         ),
     ],
 )
-def test_why_nothing_was_simulated_is_told(outcome: Outcome, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_why_nothing_was_simulated_is_told(
+    outcome: BringUpOutcome, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     conclude(BringUp(Arguments(), (), None), outcome)
     assert said in capsys.readouterr().err
 
@@ -231,7 +233,7 @@ COUNTED = {"robot": "biped14", "ticks": 5000, "duration_s": 5.0, "rate_hz": 1000
 def test_ticks_that_begin_periods_late_are_told_with_what_to_do(
     late: float | None, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    conclude(BringUp(Arguments(), (), None), Outcome(0, {**COUNTED, "lateness_us": {"p50": 60.0, "p99": late}}))
+    conclude(BringUp(Arguments(), (), None), BringUpOutcome(0, {**COUNTED, "lateness_us": {"p50": 60.0, "p99": late}}))
     err = capsys.readouterr().err
     assert said in err
     assert ("docs/ros_interface.md" in err) == bool(said)
@@ -261,19 +263,19 @@ def test_warnings_of_the_terminal_are_in_the_summary(
 ) -> None:
     monkeypatch.setattr(runner, "summarise", lambda _bringup, counted: (with_statistics({}, counted), None))
     statistics = {**COUNTED, "lateness_us": {"p99": 12_000.0}, "missed_commands": 2500, "commands_received": 2500}
-    conclude(BringUp(Arguments(), (), tmp_path), Outcome(0, {**statistics, "warnings": ["two robots"]}))
+    conclude(BringUp(Arguments(), (), tmp_path), BringUpOutcome(0, {**statistics, "warnings": ["two robots"]}))
     warnings = json.loads((tmp_path / "summary.json").read_text())["warnings"]
     assert len(warnings) == 3
     assert warnings[0] == "two robots"
     printed = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: ")]
     assert printed == [f"warning: {warning}" for warning in warnings]
-    conclude(BringUp(Arguments(), (), tmp_path), Outcome(0, COUNTED))
+    conclude(BringUp(Arguments(), (), tmp_path), BringUpOutcome(0, COUNTED))
     assert json.loads((tmp_path / "summary.json").read_text())["warnings"] is None
 
 
 def test_a_fall_that_was_not_recorded_is_followed_by_how_to_see_it(capsys: pytest.CaptureFixture[str]) -> None:
     for figures, told in (({}, False), ({"fell_at_s": 2.0, "verdict": "fell at 2.0 s"}, True)):
-        conclude(BringUp(Arguments(), (), None), Outcome(0, {**COUNTED, **figures}))
+        conclude(BringUp(Arguments(), (), None), BringUpOutcome(0, {**COUNTED, **figures}))
         said = "to see how, repeat the run with --record FOLDER, then run bipedsim view FOLDER\n"
         assert capsys.readouterr().out.endswith(said) == told
 
