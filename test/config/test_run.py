@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from paths import ROOT
+from paths import INSTALLED
 
 from bipedsim.config.run import RunConfig
 from bipedsim.runs.scenario import Scenario
@@ -61,12 +61,14 @@ def declared(source: str) -> Iterator[str]:
 @cache
 def found() -> set[tuple[str, str]]:
     paths = (
-        path for package in ("bipedsim", "bipedsim_ros", "bipedsim_studies") for path in (ROOT / package).rglob("*.py")
+        path
+        for package in ("bipedsim", "bipedsim_ros", "bipedsim_studies")
+        for path in (INSTALLED / package).rglob("*.py")
     )
     sources = ((path, path.read_text(encoding="utf-8")) for path in paths)
     # Most files have neither, and to parse all of them takes seconds.
     own = ((path, source) for path, source in sources if "param(" in source or "add_argument" in source)
-    return {(str(path.relative_to(ROOT)), name) for path, source in own for name in declared(source)}
+    return {(str(path.relative_to(INSTALLED)), name) for path, source in own for name in declared(source)}
 
 
 def test_a_run_is_declared_once() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from paths import ROOT
+from paths import INSTALLED
 
 PACKAGES = ("bipedsim", "bipedsim_ros", "bipedsim_studies")
 
@@ -30,7 +30,7 @@ def imports(path: Path) -> Iterator[str]:
 
 
 @cache
-def modules(root: Path = ROOT) -> Mapping[str, Path]:
+def modules(root: Path = INSTALLED) -> Mapping[str, Path]:
     """Return the file of every module and folder by its dotted name."""
     files = (path for package in PACKAGES for path in sorted((root / package).rglob("*.py")))
     return {".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path for path in files}
@@ -61,7 +61,7 @@ class Import:
     target: str
 
 
-def package_imports(root: Path = ROOT) -> Iterator[Import]:
+def package_imports(root: Path = INSTALLED) -> Iterator[Import]:
     """Yield all imports of the three packages from each other, inside functions and for type checkers too."""
     known = modules(root)
     for name, path in known.items():

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from paths import ROOT
+from paths import INSTALLED, ROOT
 
 from bipedsim_ros.wire.domains import STANDARD_BASE, ClaimedDomain
 from bipedsim_ros.wire.network import profile_variables
@@ -39,7 +39,7 @@ class Domain(ClaimedDomain):
 
     def environment(self) -> dict[str, str]:
         """Return the environment of nodes and programs in this domain, with the modules of the tests on the path."""
-        paths = [str(ROOT), str(ROOT / "test" / "support"), *filter(None, [os.environ.get("PYTHONPATH")])]
+        paths = [str(INSTALLED), str(ROOT / "test" / "support"), *filter(None, [os.environ.get("PYTHONPATH")])]
         return {
             **os.environ,
             **APART,
