@@ -1,6 +1,6 @@
 # bipedsim on plain Debian, with ROS 2 Jazzy as wheels. In the checkout:
 #     docker build --file docker/debian.Dockerfile --tag bipedsim .
-#     docker run --rm --volume "$PWD/runs:/work/runs" bipedsim up --demo
+#     docker run --rm --volume "$PWD/runs:/data/runs" bipedsim up --demo
 FROM debian:trixie-slim
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates libgomp1 python3 python3-venv \
@@ -11,6 +11,6 @@ RUN python3 -m venv /opt/bipedsim \
     && rm -rf /src
 ENV PATH=/opt/bipedsim/bin:/usr/local/bin:/usr/bin:/bin OMP_NUM_THREADS=1
 RUN bipedsim warmup
-WORKDIR /work
+WORKDIR /data
 ENTRYPOINT ["bipedsim"]
 CMD ["up", "--demo"]

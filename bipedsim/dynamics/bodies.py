@@ -192,7 +192,7 @@ def lowest_point(b: BodyPoints, p: int, pose: Array, n: Array) -> tuple[float, f
 
 @kernel
 def patch_below(ground: GroundArrays, g: int, point: tuple[float, float, float], gap: float) -> int:
-    """Return the last patch of the plane of ``g`` whose region contains ``point``, -1 if there is none."""
+    """Return the last patch of the plane of ``g`` with ``point`` in its region, -1 if there is none."""
     patch = -1
     for i in range(g, ground.counts.shape[0]):
         if ground.plane[i] != g:

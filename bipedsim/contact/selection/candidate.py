@@ -262,7 +262,7 @@ def _slip_velocity(k, s: Trial):
 
 @kernel
 def _hold_resting(p: Projection, s: Selection) -> bool:
-    """Let feet stick again whose friction ended inside the limit surface; return whether there was one.
+    """Let feet stick again if their friction ended inside the limit surface; return whether there was one.
 
     All feet outside their cones start to slide at once. While one of them slides, another may stick. A foot is held
     only once per solve.
@@ -360,7 +360,7 @@ def _update_slip(k, p: Projection, s: Selection, bounded):
 
 @kernel
 def _start_sliding(p: Projection, s: Selection) -> bool:
-    """Let feet slide whose sticking force is outside the cone; return whether there was one."""
+    """Let feet slide if their sticking force is outside the cone; return whether there was one."""
     trial = s.trial
     started = False
     for k in range(s.scratch.rows.shape[0]):
@@ -574,7 +574,7 @@ def _find_slips(p: Projection, s: Selection) -> bool:
 
 @kernel
 def _is_at_rest(p: Projection, s: Selection) -> bool:
-    """Return whether the feet whose slips did not converge are at rest with an admissible friction.
+    """Return whether the feet without converged slips are at rest with an admissible friction.
 
     Two points of one rigid body cannot both be held exactly while one of them is lifted out of the ground. Their
     distance along the ground changes with the square of the tilt. Each of them is nearly held, and their mutual forces
