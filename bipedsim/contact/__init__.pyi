@@ -1,3 +1,4 @@
+from .anchors import Anchors as Anchors, carry_anchors as carry_anchors, drift_correction as drift_correction
 from .base import (
     STEPS as STEPS,
     UNRESOLVED as UNRESOLVED,
@@ -33,11 +34,18 @@ from .parts import (
 )
 from .selection.candidate import centre_of_pressure as centre_of_pressure
 from .time_stepping.cone_problem import ConeProblem as ConeProblem, floor_mobilities as floor_mobilities
-from .time_stepping.points import find_parts as find_parts, solve_points as solve_points
+from .time_stepping.points import (
+    PointRows as PointRows,
+    add_impulse as add_impulse,
+    fill_own as fill_own,
+    solve_points as solve_points,
+    velocity_at as velocity_at,
+)
 from .vertices import (
     VertexContacts as VertexContacts,
     VertexModel as VertexModel,
     begin_vertices as begin_vertices,
+    carry_rows as carry_rows,
     mode_of as mode_of,
     write_vertices as write_vertices,
 )

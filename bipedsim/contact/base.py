@@ -124,6 +124,9 @@ class ContactModel(Protocol):
 
     Attributes:
         result: Ground reaction over the last step.
+        rigid: Whether the model keeps the vertices out of the ground by impulses over a step, like point contacts. In
+            steps with other contacts, its feet are then point contacts too (:mod:`bipedsim.touch`). Any other model is
+            called in turn with the solver of the other contacts.
         late: (K, 6) contact impulse weighted by the fraction of the step that remained when it acted, as
             ``ContactResult.impulse`` [N.s, N.m.s]. The displacement of the step depends on it. Only models whose forces
             act within the step provide it. It is None for models that solve for the velocity after the step: that
@@ -131,10 +134,15 @@ class ContactModel(Protocol):
     """
 
     result: ContactResult
+    rigid: ClassVar[bool]
     late: Array | None
 
     def reset(self) -> None:
         """Clear contacts, anchors and counters."""
+        ...
+
+    def resume(self) -> None:
+        """Continue from ``result`` after steps in which the feet were point contacts; only for a rigid model."""
         ...
 
     def solve(self, projection: Projection) -> ContactResult:
@@ -173,6 +181,7 @@ class CompiledModel:
     Attributes:
         promises: Bounds that the theory guarantees.
         kernel: ``kernel(projection, arrays)``, a module-level function decorated by :func:`bipedsim.numerics.kernel`.
+        rigid: As in :class:`ContactModel`.
         arrays: Argument of the jitted function: a named tuple of arrays, numbers and such tuples. It includes the
             arrays of ``result``. The constructor makes it.
         result: Ground reaction over the last step.
@@ -181,6 +190,7 @@ class CompiledModel:
 
     kernel: ClassVar[Any]
     promises: ClassVar[Promises] = Promises()
+    rigid: ClassVar[bool] = False
     arrays: Any
     late: Array | None = None
 
@@ -213,6 +223,12 @@ class CompiledModel:
         for array in self._memory().values():
             array[...] = 0
         self.result.clear()
+
+    def resume(self) -> None:
+        """Continue from ``result`` after steps in which the feet were point contacts: nothing is anchored any more."""
+        anchored = self._memory().get("anchored")
+        if anchored is not None:
+            anchored[...] = False
 
     def solve(self, projection: Projection) -> ContactResult:
         """Return the contact impulses of one step; the result is overwritten by the next call."""

@@ -195,8 +195,9 @@ def write_vertices(p: Projection, s: VertexContacts, solves: int, unresolved: bo
         loaded = False
         for i in range(s.impulses.shape[1]):
             f = s.impulses[k, i]
-            for a in range(3):
-                r.vertex_forces[k, i, a] = f[a] / s.h
+            if i < r.vertex_forces.shape[1]:
+                for a in range(3):
+                    r.vertex_forces[k, i, a] = f[a] / s.h
             if i >= n:
                 continue
             if s.touching[k, i] and i < 63:
@@ -242,6 +243,13 @@ class VertexModel(CompiledModel):
     def _arrays_of(self, n_feet: int, widest: int) -> Any:
         """Return the arrays of the jitted function for ``n_feet`` feet with at most ``widest`` vertices each."""
         raise NotImplementedError
+
+    def resume(self) -> None:
+        """Continue from ``result``: its clamped vertices are in contact, and stick unless the foot slides."""
+        super().resume()
+        c, r = self.contacts, self.result
+        c.touching[:] = (r.clamped[:, None] >> np.minimum(np.arange(c.touching.shape[1]), 63)) & 1
+        c.sticking[:] = c.touching & ~r.sliding[:, None]
 
     def _memory(self) -> dict[str, NDArray[Any]]:
         """Return the arrays that the next step depends on, by name. A model with more state adds its own arrays."""

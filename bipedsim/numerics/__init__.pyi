@@ -31,12 +31,14 @@ from .kernel_cache import (
 )
 from .linear import (
     eliminate as eliminate,
+    factor_from_end as factor_from_end,
     factor_pivoted as factor_pivoted,
     is_doubtful as is_doubtful,
     solve_cholesky as solve_cholesky,
     solve_dense as solve_dense,
     solve_eliminated as solve_eliminated,
     solve_factored as solve_factored,
+    solve_from_end as solve_from_end,
     solve_least_norm as solve_least_norm,
     solve_pseudo_inverse as solve_pseudo_inverse,
     solve_singular as solve_singular,

@@ -310,3 +310,68 @@ def solve_factored(A, n, order, b, x) -> None:
         for j in range(i + 1, n):
             total -= A[i, j] * x[j]
         x[i] = total / A[i, i]
+
+
+LEAST_PIVOT = 0.1
+"""A pivot on the diagonal is kept if it is at least this fraction of the largest entry of its column."""
+
+
+@kernel
+def factor_from_end(A, order) -> int:
+    """Factor the regular A (n, n) in place from its last row to its first, for :func:`solve_from_end`.
+
+    A row that has no entry in the column of the pivot is skipped. So A stays sparse if every row is connected to rows
+    before it as in a tree. Rows are exchanged only for a pivot that is small (``LEAST_PIVOT``).
+
+    Args:
+        A: (n, n), overwritten by both factors.
+        order: (n,) output, exchanged rows.
+
+    Returns:
+        Number of operations, 0 if a pivot is 0.
+    """
+    n = A.shape[0]
+    count = 0
+    for k in range(n - 1, -1, -1):
+        p = k
+        for i in range(k):
+            if abs(A[i, k]) > abs(A[p, k]):
+                p = i
+        if A[p, k] == 0.0:
+            return 0
+        if abs(A[k, k]) >= LEAST_PIVOT * abs(A[p, k]):
+            p = k
+        order[k] = p
+        if p != k:
+            for j in range(n):
+                A[k, j], A[p, j] = A[p, j], A[k, j]
+        by = 1.0 / A[k, k]
+        pivot = A[k]
+        for i in range(k):
+            row = A[i]
+            f = row[k] * by
+            row[k] = f
+            if f != 0.0:
+                count += k
+                for j in range(k):
+                    row[j] -= f * pivot[j]
+        count += k + 1
+    return count
+
+
+@kernel
+def solve_from_end(A, order, b, x) -> None:
+    """Solve with the factors of :func:`factor_from_end`; ``b`` (n,) is overwritten, ``x`` (n,) is filled."""
+    n = A.shape[0]
+    for k in range(n - 1, -1, -1):
+        b[k], b[order[k]] = b[order[k]], b[k]
+    for i in range(n - 1, -1, -1):
+        total = b[i]
+        for j in range(i + 1, n):
+            total -= A[i, j] * b[j]
+        b[i] = total
+    for i in range(n):
+        total = b[i]
+        for j in range(i):
+            total -= A[i, j] * x[j]
+        x[i] = total / A[i, i]

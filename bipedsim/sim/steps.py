@@ -143,7 +143,10 @@ class Steps:
             self.touched = False
             if not touching.carries:
                 touching.rest()
-        return touching.carries or (touching.wanted is not None and touching.wanted())
+        needed = touching.carries or (touching.wanted is not None and touching.wanted())
+        if not needed:
+            touching.release()
+        return needed
 
     def _touch(self, q: Array, v: Array, torque: Array, judge: Judge | None) -> int:
         """Take an undivided step with all contacts solved together."""

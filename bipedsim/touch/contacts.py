@@ -29,6 +29,7 @@ class Contacts(NamedTuple):
         mu: (C,) Coulomb's coefficient.
         mu_slips: (C,) Coulomb's coefficient while the contact slips; equal to ``mu`` unless the caller of :func:`add`
             sets another value.
+        drift: (C, 2) target velocities along t1 and t2 [m/s], zero unless the caller of :func:`add` sets others.
         restitution: (C,) Newton's coefficient.
         key: (C,) number that identifies the same contact in the next step, -1 for none.
         impulse: (C, 3) on a, along the axes, over the step [N.s].
@@ -46,6 +47,7 @@ class Contacts(NamedTuple):
     gap: Annotated[Array, "C"]
     mu: Annotated[Array, "C"]
     mu_slips: Annotated[Array, "C"]
+    drift: Annotated[Array, "C", 2]
     restitution: Annotated[Array, "C"]
     key: Annotated[Integers, "C"]
     impulse: Annotated[Array, "C", 3]
@@ -128,6 +130,7 @@ def add(
     c.a[m], c.b[m] = bodies
     c.gap[m], c.mu[m], c.restitution[m], c.key[m] = gap, mu, restitution, key
     c.mu_slips[m] = mu
+    c.drift[m, 0] = c.drift[m, 1] = 0.0
     c.late[m] = 1.0
     for i in range(3):
         c.point[m, i] = point[i]

@@ -1,11 +1,12 @@
-"""Coupling of the feet with all other contacts in one step.
+"""All contacts of a step in one problem: bodies, joint limits and objects, and the feet of rigid contact models.
 
 With M = L^T L, a contact with the rows J has Y = L^-T J^T. Its velocity after the step is J v + Y xi. Here xi sums all
 actions: z without contact, plus the columns of all contacts times their impulses.
 
-The contact model of the feet and the solver of the other contacts run in turn, each with the impulses of the other.
-They stop when both agree on the velocities of the feet. The feet also see the response of the other contacts to a
-change of their impulses, as if the active rows were eliminated. One round is enough if the active rows stay the same.
+The feet of a rigid contact model are points of the same problem. Constraint selection and Coulomb's law at every vertex
+agree where both have a solution, and when bodies touch, constraint selection often has none. Any other contact model is
+called in turn with the solver of the other contacts, each with the impulses of the other. They stop when both agree on
+the velocities of the feet. If they do not, its feet become points in this step, too.
 
 Joint limits are contacts with one row. So no separate search for the active limits is needed. Closed kinematic chains
 are eliminated before (:mod:`bipedsim.dynamics.loops`).
@@ -17,44 +18,70 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from bipedsim.contact import ConeProblem, find_parts, floor_mobilities, solve_points, target_height_velocity
+from bipedsim.contact import (
+    ConeProblem,
+    PointRows,
+    add_impulse,
+    fill_own,
+    floor_mobilities,
+    solve_points,
+    target_height_velocity,
+    velocity_at,
+)
 from bipedsim.dynamics import BodyPoints, Projection, Stops, Tree, add_wrenches, impose
-from bipedsim.numerics import Array, Flags, Integers, cross, entry, kernel, mul, mul_t, point_velocity
+from bipedsim.numerics import (
+    Array,
+    Flags,
+    Integers,
+    cross,
+    entry,
+    kernel,
+    mul,
+    mul_t,
+    point_velocity,
+)
 from bipedsim.touch.contacts import WORLD, Contacts, ObjectContacts
+from bipedsim.touch.feet import FeetAsPoints, add_vertices, begin_feet, take_vertices
 
 STICKS = 1.0 - 1e-9
 """A contact sticks if it uses less than this fraction of its cone."""
+DEPENDENT = 1e-9
+"""A row counts as dependent on the previous active rows if its independent part is not above this fraction."""
 LEAST = 10.0
 """Acceleration [m/s^2] whose speed after a step is the minimum scale of the residuals."""
 ZERO_SPEED = 10.0
 """A contact slower than this many times the tolerance sticks."""
-DEPENDENT = 1e-9
-"""A row counts as dependent on the previous active rows if its independent part is not above this fraction."""
 
 
 class TouchCoupling(NamedTuple):
-    """Contacts (at most C) of a robot with nv velocities, K feet and M objects.
+    """Contacts (at most C) of a robot with nv velocities, K feet and M objects; n = nv + 6M.
 
     Attributes:
         tree, projection: Arrays of the robot's step.
         bodies, stops, contacts, objects: Bodies and joint limits of the robot, all contacts, and free objects.
-        problem: Cone problem of the contacts.
+        feet: The feet as points.
+        points: (1,) whether the feet are points in this step.
+        problem, rows: Cone problem of the contacts, and their rows.
         gamma: Fraction of an overlap that a step removes.
         slow: Speed [m/s] below which nothing rebounds.
-        Y: (3C, n) rows of the contacts over the n = nv + 6M velocities.
-        D, W: (3C, 3C), (3C, 6K) their Delassus matrix and that with the feet, for a robot with closed chains.
         before: (C, 3) velocities before the step; for objects, after the step without contact.
+        imposed: (C, 3) changes of velocity that closed chains require.
         target: (C, 3) target velocities.
         rebound: (C,) minimum normal velocity due to restitution.
         z: (nv,) actions on the robot in a step without contacts.
         G, free: (6K, 6K), (6K,) Delassus matrix and free velocities of the feet in that step.
-        seen: (6K,) free velocities of the feet including the contacts.
-        V: (3C, 6K) orthonormalised rows of W that are active.
-        xi, along: (n,), (3C,) work arrays.
+        done: (B,) whether the rows of a body are filled in this step, by number of its joint.
+        span: (B,) number of velocities that move the body; chain: (B, nv) these, in increasing order.
+        twist: (B, 6) velocity of the body at the world's origin, world axes. given: (B, 6) the part of its change that
+            closed chains require.
+        body_rows: (B, nv, 6) L^-T J^T of the body's twist.
+        xi: (n,) work array. y: (nv,) work array.
+        shift: (n,) effect of all contacts except those of the feet.
+        seen: (6K,) free velocities of the feet that include it.
+        basis: (n, n) orthonormalised active rows. along: (6K,) work array.
         slips: (C,) whether a contact slips under load.
-        reaches: (C,) whether a part of the problem affects the feet, by number of the part.
-        A, rhs, x, rows, order: Work arrays of the solver.
         force: (nv,) generalised impulse of the contacts [N.s, N.m.s].
+        loaded: (1,) whether any contact except feet and joint limits is loaded.
         gained: (1,) kinetic energy that the contacts added, relative to the same step without any contact [J]. The work
             of the feet is that in a step with the contacts. The energy that corrects overlaps is subtracted.
     """
@@ -65,64 +92,140 @@ class TouchCoupling(NamedTuple):
     stops: Stops
     contacts: Contacts
     objects: ObjectContacts
+    feet: FeetAsPoints
+    points: Annotated[Flags, 1]
     problem: ConeProblem
+    rows: PointRows
     gamma: float
     slow: float
-    Y: Annotated[Array, "3C", "n"]
-    D: Annotated[Array, "3C", "3C"]
-    W: Annotated[Array, "3C", "6K"]
-    V: Annotated[Array, "3C", "6K"]
-    G: Annotated[Array, "6K", "6K"]
     before: Annotated[Array, "C", 3]
+    imposed: Annotated[Array, "C", 3]
     target: Annotated[Array, "C", 3]
     rebound: Annotated[Array, "C"]
     z: Annotated[Array, "v"]
+    G: Annotated[Array, "6K", "6K"]
     free: Annotated[Array, "6K"]
     xi: Annotated[Array, "n"]
-    along: Annotated[Array, "3C"]
+    y: Annotated[Array, "v"]
+    done: Annotated[Flags, "B"]
+    span: Annotated[Integers, "B"]
+    chain: Annotated[Integers, "B", "v"]
+    twist: Annotated[Array, "B", 6]
+    given: Annotated[Array, "B", 6]
+    body_rows: Annotated[Array, "B", "v", 6]
+    shift: Annotated[Array, "n"]
     seen: Annotated[Array, "6K"]
+    basis: Annotated[Array, "n", "n"]
+    along: Annotated[Array, "6K"]
     slips: Annotated[Flags, "C"]
-    reaches: Annotated[Flags, "C"]
-    A: Annotated[Array, "3C", "3C"]
-    rhs: Annotated[Array, "3C"]
-    x: Annotated[Array, "3C"]
-    rows: Annotated[Integers, "3C"]
-    order: Annotated[Integers, "3C"]
     force: Annotated[Array, "v"]
+    loaded: Annotated[Flags, 1]
     gained: Annotated[Array, 1]
 
 
 @kernel
-def _fill_side(s: TouchCoupling, m: int, side: int, sign: float, v: Array) -> None:
-    """Add one body of contact ``m`` to its rows and its velocity."""
-    t, c = s.tree, s.contacts
-    axes, point = c.axes[m], c.point[m]
-    nv, bodies = t.z.shape[0], s.bodies.leaf.shape[0]
-    if side >= bodies:
+def _fill_body(s: TouchCoupling, joint: int, leaf: int, v: Array) -> None:
+    """Fill the rows of the twist of a body, or with the number of a joint limit those of its joint as an x axis."""
+    t = s.tree
+    rows, chain, twist, given = s.body_rows[joint], s.chain[joint], s.twist[joint], s.given[joint]
+    s.done[joint] = True
+    # Closed chains connect all velocities.
+    closed = t.rows.used[0] > 0
+    width = s.span[joint] = t.z.shape[0] if closed else t.depth[leaf]
+    of_body = joint < s.bodies.leaf.shape[0]
+    for a in range(6):
+        twist[a] = given[a] = 0.0
+    for j in range(width):
+        chain[j] = j if closed else t.ancestors[leaf, j]
+        for a in range(6):
+            rows[j, a] = 0.0
+    for d in range(t.depth[leaf]):
+        i = t.ancestors[leaf, d]
+        row = rows[i if closed else d]
+        for a in range(6):
+            row[a] = t.J_rows[i, a] if of_body else 0.0
+            twist[a] += row[a] * v[i]
+    if not of_body:
         # A joint limit opens when its joint moves away from it.
-        i = s.stops.idx_v[side - bodies]
-        away = -s.stops.side[side - bodies]
-        s.Y[3 * m + 2, i] += away
-        s.before[m, 2] += away * v[i]
-    elif side > WORLD:
-        leaf = s.bodies.leaf[side]
-        for d in range(t.depth[leaf]):
-            i = t.ancestors[leaf, d]
-            u = mul_t(axes, point_velocity(t.J_rows[i], point))
-            for a in range(3):
-                s.Y[3 * m + a, i] += sign * u[a]
-                s.before[m, a] += sign * u[a] * v[i]
-    elif side < WORLD:
-        k = -1 - side
-        o = s.objects
-        arm = (point[0] - o.position[k, 0], point[1] - o.position[k, 1], point[2] - o.position[k, 2])
-        u = mul_t(axes, point_velocity(o.free[k], arm))
+        side = -s.stops.side[joint - s.bodies.leaf.shape[0]]
+        rows[leaf if closed else width - 1, 0] = side
+        twist[0] = side * v[leaf]
+    for j in range(width - 1, -1, -1):
+        i = chain[j]
+        row = rows[j]
+        for a in range(6):
+            row[a] *= t.inverse[i]
+        for d in range(t.depth[i] - 1):
+            by, before = t.L[i, d], rows[t.ancestors[i, d] if closed else d]
+            for a in range(6):
+                before[a] -= by * row[a]
+    # Only the part of the rows that the closed chains leave counts.
+    for n in range(t.rows.used[0]):
+        q = t.rows.Q[n]
+        for a in range(6):
+            share = 0.0
+            for j in range(width):
+                share += q[j] * rows[j, a]
+            for j in range(width):
+                rows[j, a] -= share * q[j]
+            given[a] += share * t.rows.beta[n]
+
+
+@kernel
+def _add_side(s: TouchCoupling, m: int, side: int, sign: float, v: Array, width: int) -> int:
+    """Add one body or object to the rows and velocities of contact ``m``; return the new number of entries."""
+    if side == WORLD:
+        return width
+    if side < WORLD:
+        return _add_object(s, m, side, sign, width)
+    c, rows, column = s.contacts, s.rows.Y[m], s.rows.column[m]
+    bodies = s.bodies.leaf.shape[0]
+    leaf = s.stops.idx_v[side - bodies] if side >= bodies else s.bodies.leaf[side]
+    if not s.done[side]:
+        _fill_body(s, side, leaf, v)
+    point, axes, chain = c.point[m], c.axes[m], s.chain[side]
+    k = 0
+    for j in range(s.span[side]):
+        if side >= bodies:
+            u = (0.0, 0.0, s.body_rows[side, j, 0])
+        else:
+            u = mul_t(axes, point_velocity(s.body_rows[side, j], point))
+        # Two bodies of the robot share the velocities of their common ancestors, the first ones of both chains.
+        while k < width and column[k] != chain[j]:
+            k += 1
+        if k == width:
+            column[width] = chain[j]
+            rows[0, width] = rows[1, width] = rows[2, width] = 0.0
+            width += 1
         for a in range(3):
-            s.before[m, a] += sign * u[a]
-        for j in range(6):
-            u = mul_t(axes, point_velocity(o.root[k, :, j], arm))
-            for a in range(3):
-                s.Y[3 * m + a, nv + 6 * k + j] += sign * u[a]
+            rows[a, k] += sign * u[a]
+        k += 1
+    if side >= bodies:
+        s.before[m, 2] += s.twist[side, 0]
+        s.imposed[m, 2] += s.given[side, 0]
+        return width
+    u, w = mul_t(axes, point_velocity(s.twist[side], point)), mul_t(axes, point_velocity(s.given[side], point))
+    for a in range(3):
+        s.before[m, a] += sign * u[a]
+        s.imposed[m, a] += sign * w[a]
+    return width
+
+
+@kernel
+def _add_object(s: TouchCoupling, m: int, side: int, sign: float, width: int) -> int:
+    """Append the part of an object to the rows of contact ``m``, and add its velocity; return the new width."""
+    o, c, rows = s.objects, s.contacts, s.rows.Y[m]
+    k, point, axes = -1 - side, c.point[m], c.axes[m]
+    arm = (point[0] - o.position[k, 0], point[1] - o.position[k, 1], point[2] - o.position[k, 2])
+    u = mul_t(axes, point_velocity(o.free[k], arm))
+    for a in range(3):
+        s.before[m, a] += sign * u[a]
+    for j in range(6):
+        u = mul_t(axes, point_velocity(o.root[k, :, j], arm))
+        s.rows.column[m, width + j] = s.tree.z.shape[0] + 6 * k + j
+        for a in range(3):
+            rows[a, width + j] = sign * u[a]
+    return width + 6
 
 
 @kernel
@@ -142,54 +245,63 @@ def _approach_velocity(s: TouchCoupling, m: int) -> float:
     return total
 
 
-@entry
-def store_drive(boxed: Any) -> None:
-    """Store the actions on the robot in a step without contacts, and clear the rebounds."""
-    s = boxed.arrays
+@kernel
+def store_drive(s: TouchCoupling) -> None:
+    """Store the actions on the robot and its feet in a step without contacts, and clear the rebounds."""
     for m in range(s.rebound.shape[0]):
         s.rebound[m] = -np.inf
     for i in range(s.z.shape[0]):
         s.z[i] = s.tree.z[i]
+    for a in range(s.free.shape[0]):
+        s.free[a] = s.projection.w_free[a]
+        for b in range(s.free.shape[0]):
+            s.G[a, b] = s.projection.G[a, b]
 
 
 @entry
-def hide_contacts(boxed: Any) -> None:
-    """Reset the inputs of robot and feet to those of a step without the contacts."""
-    s = boxed.arrays
+def fill_problem(boxed: Any, v: Array) -> bool:
+    """See :func:`fill_rows`."""
+    return fill_rows(boxed.arrays, v)
+
+
+@entry
+def begin_points(boxed: Any, v: Array) -> None:
+    """Begin a step again, with the feet as points."""
+    begin_feet(boxed.arrays.feet)
+    fill_rows(boxed.arrays, v)
+
+
+@kernel
+def fill_rows(s: TouchCoupling, v: Array) -> bool:
+    """Fill rows, velocities and targets of all contacts; return whether any contact may rebound.
+
+    The vertices of rigid feet become contacts; robot and feet get the inputs of a step without contacts.
+    """
+    if s.points[0]:
+        add_vertices(s.feet, s.contacts)
+    bounces = False
+    c, q, r = s.contacts, s.problem, s.rows
+    q.points[0] = c.used[0]
+    for b in range(s.done.shape[0]):
+        s.done[b] = False
     for i in range(s.z.shape[0]):
         s.tree.z[i] = s.z[i]
     for a in range(s.free.shape[0]):
         s.projection.w_free[a] = s.free[a]
         for b in range(s.free.shape[0]):
             s.projection.G[a, b] = s.G[a, b]
-
-
-@entry
-def fill_rows(boxed: Any, v: Array) -> bool:
-    """Fill rows, velocities and targets of all contacts; return whether any contact may rebound."""
-    s = boxed.arrays
-    bounces = False
-    t, c = s.tree, s.contacts
-    nv, h = v.shape[0], t.h
     for m in range(c.used[0]):
         for a in range(3):
-            s.before[m, a] = 0.0
-            s.target[m, a] = 0.0
-            for i in range(s.Y.shape[1]):
-                s.Y[3 * m + a, i] = 0.0
-        _fill_side(s, m, c.a[m], 1.0, v)
-        _fill_side(s, m, c.b[m], -1.0, v)
+            s.before[m, a] = s.imposed[m, a] = 0.0
+            q.f[m, a] = c.impulse[m, a]
+        r.width[m] = _add_side(s, m, c.b[m], -1.0, v, _add_side(s, m, c.a[m], 1.0, v, 0))
         # A joint ends exactly at its limit, so that rounding errors do not accumulate.
         gamma = s.gamma if c.a[m] < s.bodies.leaf.shape[0] else 1.0
-        s.target[m, 2] = max(target_height_velocity(c.gap[m], h, gamma), s.rebound[m])
+        s.target[m, 0], s.target[m, 1] = c.drift[m, 0], c.drift[m, 1]
+        s.target[m, 2] = max(target_height_velocity(c.gap[m], s.tree.h, gamma), s.rebound[m])
         bounces = bounces or (c.restitution[m] > 0.0 and _approach_velocity(s, m) < -s.slow)
-        for a in range(3):
-            y = s.Y[3 * m + a]
-            for i in range(nv - 1, -1, -1):
-                if y[i] != 0.0:
-                    y[i] *= t.inverse[i]
-                    for d in range(t.depth[i] - 1):
-                        y[t.ancestors[i, d]] -= t.L[i, d] * y[i]
+    fill_own(r, q)
+    floor_mobilities(q)
     return bounces
 
 
@@ -207,15 +319,13 @@ def rebound(boxed: Any, impulse: Array, lag: float) -> None:
     """
     s = boxed.arrays
     t, c = s.tree, s.contacts
-    _add_feet(s, impulse)
+    _act_on_robot(s, impulse)
     for m in range(c.used[0]):
         if not c.restitution[m] > 0.0:
             continue
         u = _approach_velocity(s, m)
         own = s.before[m, 2] - u
-        robot = 0.0
-        for i in range(t.z.shape[0]):
-            robot += s.Y[3 * m + 2, i] * s.xi[i]
+        robot = s.imposed[m, 2] + velocity_at(s.rows, m, s.xi)[2]
         # The bodies meet after the fraction x of the step: gap / h + x (u + lag robot) + x^2 (robot + own) / 2 = 0.
         slope, gap = u + lag * robot, c.gap[m] / t.h
         square = slope * slope - 2.0 * (robot + own) * gap
@@ -230,212 +340,35 @@ def rebound(boxed: Any, impulse: Array, lag: float) -> None:
 
 
 @kernel
-def _add_feet(s: TouchCoupling, impulse: Array) -> None:
+def _act_on_robot(s: TouchCoupling, impulse: Array) -> None:
     """Fill ``xi`` with the actions on the robot when the feet have the ``impulse`` (K, 6)."""
-    for i in range(s.z.shape[0]):
-        s.xi[i] = s.z[i]
+    nv = s.z.shape[0]
+    for i in range(s.xi.shape[0]):
+        s.xi[i] = s.z[i] if i < nv else 0.0
     add_wrenches(s.tree, impulse, s.xi)
     if s.tree.rows.used[0] > 0:
-        impose(s.tree.rows, s.xi[: s.z.shape[0]], False)
-
-
-@entry
-def fill_delassus(boxed: Any) -> None:
-    """Fill the Delassus matrices, and start the cone problem from the last impulses."""
-    s = boxed.arrays
-    p = s.projection
-    n, size = 3 * s.contacts.used[0], s.seen.shape[0]
-    _fill_products(s, n)
-    _eliminate_loops(s, n)
-    for a in range(size):
-        s.free[a] = p.w_free[a]
-        for b in range(size):
-            s.G[a, b] = p.G[a, b]
-    for i in range(n):
-        for j in range(i):
-            s.D[j, i] = s.D[i, j]
-    _start_problem(s)
+        impose(s.tree.rows, s.xi[:nv], False)
 
 
 @kernel
-def _fill_products(s: TouchCoupling, n: int) -> None:
-    """Fill the lower triangle of D, and W, for ``n`` rows of a robot without closed chains."""
-    t = s.tree
-    for i in range(n):
-        for j in range(i + 1):
-            total = 0.0
-            if _share_body(s, i // 3, j // 3):
-                for k in range(s.Y.shape[1]):
-                    total += s.Y[i, k] * s.Y[j, k]
-            s.D[i, j] = total
-    for i in range(n):
-        for k in range(t.leaf.shape[0]):
-            chain = t.ancestors[t.leaf[k]]
-            for a in range(6):
-                total = 0.0
-                for d in range(t.depth[t.leaf[k]]):
-                    total += s.Y[i, chain[d]] * t.Y[k, d, a]
-                s.W[i, 6 * k + a] = total
-
-
-@kernel
-def _eliminate_loops(s: TouchCoupling, n: int) -> None:
-    """Eliminate the constraints of closed kinematic chains, which are always active, from D and W."""
-    r, size = s.tree.rows, s.seen.shape[0]
-    for row in range(r.used[0]):
-        for i in range(n):
-            total = 0.0
-            for k in range(r.Q.shape[1]):
-                total += s.Y[i, k] * r.Q[row, k]
-            s.along[i] = total
-        for i in range(n):
-            for j in range(i + 1):
-                s.D[i, j] -= s.along[i] * s.along[j]
-            for a in range(size):
-                s.W[i, a] -= s.along[i] * r.along[row, a]
-
-
-@kernel
-def _start_problem(s: TouchCoupling) -> None:
-    """Fill points, mobilities and initial impulses of the cone problem, and mark its parts that affect the feet."""
-    c, q = s.contacts, s.problem
-    q.points[0] = c.used[0]
-    for m in range(c.used[0]):
-        q.mobility[m] = (s.D[3 * m, 3 * m] + s.D[3 * m + 1, 3 * m + 1] + s.D[3 * m + 2, 3 * m + 2]) / 3.0
-        for a in range(3):
-            q.f[m, a] = c.impulse[m, a]
-    floor_mobilities(q)
-    find_parts(s.D, q)
-    for m in range(c.used[0]):
-        s.reaches[m] = False
-    for m in range(c.used[0]):
-        for row in range(3 * m, 3 * m + 3):
-            for a in range(s.seen.shape[0]):
-                if s.W[row, a] != 0.0:
-                    s.reaches[q.foot[m]] = True
-
-
-@kernel
-def _share_body(s: TouchCoupling, m: int, k: int) -> bool:
-    """Return whether the contacts ``m`` and ``k`` have the robot or an object in common."""
-    c = s.contacts
-    robot = max(c.a[m], c.b[m]) > WORLD and max(c.a[k], c.b[k]) > WORLD
-    first = c.a[m] < WORLD and (c.a[m] == c.a[k] or c.a[m] == c.b[k])
-    second = c.b[m] < WORLD and (c.b[m] == c.a[k] or c.b[m] == c.b[k])
-    return robot or first or second
-
-
-@entry
-def condense_contacts(boxed: Any, impulse: Array) -> float:
-    """Condense the contacts into the inputs of the feet; return the change of the predicted foot velocities [m/s].
-
-    The contacts were last solved with the ``impulse`` (K, 6) of the feet. Their response to another impulse follows
-    from elimination of the active rows. Sticking contacts hold their points; slipping ones hold the height of theirs.
-    """
-    s = boxed.arrays
-    p, q, c = s.projection, s.problem, s.contacts
-    size = s.seen.shape[0]
-    flat = impulse.reshape(size)
-    off = 0.0
-    for a in range(size):
-        seen, shown = s.free[a], p.w_free[a]
-        for m in range(c.used[0]):
-            for b in range(3):
-                seen += s.W[3 * m + b, a] * q.f[m, b]
-        s.seen[a] = seen
-        for b in range(size):
-            seen += s.G[a, b] * flat[b]
-            shown += p.G[a, b] * flat[b]
-        off = max(off, abs(seen - shown))
-    n = _factor_active_rows(s)
-    q.budget[0] -= n * (n * (n // 6 + size // 2) + size * size)
-    for a in range(size):
-        total = s.seen[a]
-        for b in range(size):
-            share = 0.0
-            for i in range(n):
-                share += s.V[i, a] * s.V[i, b]
-            p.G[a, b] = s.G[a, b] - share
-            total += share * flat[b]
-        p.w_free[a] = total
-    return off
-
-
-@kernel
-def _factor_active_rows(s: TouchCoupling) -> int:
-    """Fill V with L^-1 W of the active rows, where L L^T is their Delassus matrix; return the number of these rows."""
-    q, size = s.problem, s.seen.shape[0]
-    n = 0
+def _solve(s: TouchCoupling, impulse: Array) -> bool:
+    """Solve the contacts with the ``impulse`` (K, 6) of other feet; return whether the residual is within tolerance."""
+    q, c = s.problem, s.contacts
+    _act_on_robot(s, impulse)
+    scale = LEAST * s.tree.h
     for m in range(q.points[0]):
-        if not (q.f[m, 2] > 0.0 and s.reaches[q.foot[m]]):
-            continue
-        sticks = np.hypot(q.f[m, 0], q.f[m, 1]) < STICKS * q.mu[m] * q.f[m, 2]
-        for a in range(0 if sticks else 2, 3):
-            row = 3 * m + a
-            s.rows[n] = row
-            for j in range(n):
-                total = s.D[row, s.rows[j]]
-                for k in range(j):
-                    total -= s.A[n, k] * s.A[j, k]
-                s.A[n, j] = total / s.A[j, j]
-            remaining = s.D[row, row]
-            for k in range(n):
-                remaining -= s.A[n, k] * s.A[n, k]
-            # A row that depends on active rows needs no row of its own.
-            if not remaining > DEPENDENT * s.D[row, row]:
-                continue
-            s.A[n, n] = np.sqrt(remaining)
-            for b in range(size):
-                total = s.W[row, b]
-                for k in range(n):
-                    total -= s.A[n, k] * s.V[k, b]
-                s.V[n, b] = total / s.A[n, n]
-            n += 1
-    return n
-
-
-@entry
-def apply_impulses(boxed: Any) -> None:
-    """Add the impulses of the contacts to the actions on the robot, and show these to the feet without a response."""
-    s = boxed.arrays
-    t, p, q = s.tree, s.projection, s.problem
-    nv, size = t.z.shape[0], s.seen.shape[0]
-    for i in range(nv):
-        total = s.z[i]
-        for m in range(q.points[0]):
-            for a in range(3):
-                total += s.Y[3 * m + a, i] * q.f[m, a]
-        t.z[i] = total
-    for a in range(size):
-        p.w_free[a] = s.seen[a]
-        for b in range(size):
-            p.G[a, b] = s.G[a, b]
-
-
-@entry
-def solve(boxed: Any, impulse: Array) -> bool:
-    """Solve the contacts with the ``impulse`` (K, 6) of the feet; return whether the residual is within tolerance."""
-    s = boxed.arrays
-    t, q, c = s.tree, s.problem, s.contacts
-    nv = t.z.shape[0]
-    _add_feet(s, impulse)
-    scale = LEAST * t.h
-    for m in range(c.used[0]):
+        u = velocity_at(s.rows, m, s.xi)
         for a in range(3):
-            total = s.before[m, a] - s.target[m, a]
-            for i in range(nv):
-                total += s.Y[3 * m + a, i] * s.xi[i]
-            q.g[m, a] = total
+            q.g[m, a] = s.before[m, a] - s.target[m, a] + s.imposed[m, a] + u[a]
         if q.g[m, 2] < 0.0:
             scale = max(scale, abs(q.g[m, 0]), abs(q.g[m, 1]), -q.g[m, 2])
+        q.mu[m] = c.mu[m]
     # The scale is the speed that contact has to remove.
     q.scale[0] = scale
-    for m in range(c.used[0]):
-        q.mu[m] = c.mu[m]
     solved = False
     # Each solve except the last one sets dynamic friction at a contact.
-    for _ in range(c.used[0] + 1):
-        solved = solve_points(s.D, q, s.A, s.rhs, s.x, s.rows, s.order)
+    for _ in range(q.points[0] + 1):
+        solved = solve_points(s.rows, q)
         if not _take_dynamic(s):
             break
     return solved
@@ -447,7 +380,7 @@ def _take_dynamic(s: TouchCoupling) -> bool:
     q, c = s.problem, s.contacts
     slow = ZERO_SPEED * q.tolerance * q.scale[0]
     changed = False
-    for m in range(c.used[0]):
+    for m in range(q.points[0]):
         s.slips[m] = q.f[m, 2] > 0.0 and np.hypot(q.u[m, 0], q.u[m, 1]) > slow
         if s.slips[m] and q.mu[m] > c.mu_slips[m]:
             q.mu[m] = c.mu_slips[m]
@@ -456,60 +389,183 @@ def _take_dynamic(s: TouchCoupling) -> bool:
 
 
 @entry
-def finish(boxed: Any, impulse: Array) -> bool:
-    """Store the last solution with the ``impulse`` (K, 6) of the feet; return whether a contact is loaded."""
+def solve_with_feet(boxed: Any, impulse: Array) -> bool:
+    """Solve all contacts with the feet as points, and store the solution; return whether it is within tolerance.
+
+    Args:
+        boxed: A :class:`TouchCoupling`.
+        impulse: (K, 6) zeros.
+    """
     s = boxed.arrays
+    q = s.problem
+    solved = _solve(s, impulse)
+    slow = ZERO_SPEED * q.tolerance * q.scale[0]
+    take_vertices(s.feet, s.contacts, q.f, q.u, slow, not solved)
+    _fill_seen(s)
+    _store(s, s.feet.vertices.result.impulse)
+    return solved
+
+
+@entry
+def solve_beside_feet(boxed: Any, impulse: Array) -> float:
+    """Solve the contacts with the ``impulse`` (K, 6) of the feet, and show their effect to the feet.
+
+    The feet also see the response of the contacts to another impulse, as if the active rows were eliminated. So one
+    round is enough if the active rows stay the same. Sticking contacts hold their points, slipping ones the height of
+    theirs.
+
+    Returns:
+        The change of the foot velocities that the feet expect for ``impulse`` [m/s], relative to the speeds that the
+        contacts change; NaN if the contacts have no solution within the tolerance.
+    """
+    s = boxed.arrays
+    p, size = s.projection, s.seen.shape[0]
+    solved = _solve(s, impulse)
+    _fill_seen(s)
+    largest = 0.0
+    for a in range(size):
+        change = s.seen[a] - p.w_free[a]
+        for b in range(size):
+            change += (s.G[a, b] - p.G[a, b]) * impulse[b // 6, b % 6]
+        largest = max(largest, abs(change))
+    rank = _orthonormalise_active(s)
+    s.problem.budget[0] -= rank * (rank * s.xi.shape[0] + size * size)
+    for a in range(size):
+        p.w_free[a] = s.seen[a]
+        for b in range(size):
+            p.G[a, b] = s.G[a, b]
+    for n in range(rank):
+        share = 0.0
+        for a in range(size):
+            s.along[a] = _foot_row(s, a, s.basis[n])
+            share += s.along[a] * impulse[a // 6, a % 6]
+        for a in range(size):
+            p.w_free[a] += s.along[a] * share
+            for b in range(size):
+                p.G[a, b] -= s.along[a] * s.along[b]
+    return largest / s.problem.scale[0] if solved else np.nan
+
+
+@kernel
+def _foot_row(s: TouchCoupling, a: int, y: Array) -> float:
+    """Return entry ``a`` of the velocities of all feet for the velocities ``y`` (n,)."""
+    t = s.tree
+    leaf, total = t.leaf[a // 6], 0.0
+    for d in range(t.depth[leaf]):
+        total += t.Y[a // 6, d, a % 6] * y[t.ancestors[leaf, d]]
+    return total
+
+
+@kernel
+def _orthonormalise_active(s: TouchCoupling) -> int:
+    """Fill ``basis`` with the orthonormalised active rows of all contacts, and return their number."""
+    q, r, rank = s.problem, s.rows, 0
+    for m in range(q.points[0]):
+        if not q.f[m, 2] > 0.0:
+            continue
+        sticks = np.hypot(q.f[m, 0], q.f[m, 1]) < STICKS * q.mu[m] * q.f[m, 2]
+        for a in range(0 if sticks else 2, 3):
+            if rank == s.basis.shape[0]:
+                return rank
+            y = s.basis[rank]
+            for i in range(y.shape[0]):
+                y[i] = 0.0
+            for j in range(r.width[m]):
+                y[r.column[m, j]] += r.Y[m, a, j]
+            remaining = 0.0
+            for _ in range(2):
+                for n in range(rank):
+                    share = 0.0
+                    for i in range(y.shape[0]):
+                        share += s.basis[n, i] * y[i]
+                    for i in range(y.shape[0]):
+                        y[i] -= share * s.basis[n, i]
+            for i in range(y.shape[0]):
+                remaining += y[i] * y[i]
+            # A row that depends on the others changes nothing.
+            if remaining > DEPENDENT * r.own[m, a, a]:
+                for i in range(y.shape[0]):
+                    y[i] /= np.sqrt(remaining)
+                rank += 1
+    return rank
+
+
+@kernel
+def _fill_seen(s: TouchCoupling) -> None:
+    """Fill ``seen``, the free velocities of the feet that include all other contacts."""
+    _fill_shift(s)
+    for a in range(s.seen.shape[0]):
+        s.seen[a] = s.free[a] + _foot_row(s, a, s.shift)
+
+
+@kernel
+def _fill_shift(s: TouchCoupling) -> None:
+    """Fill ``shift`` from the contacts that are not of feet."""
+    q = s.problem
+    for i in range(s.shift.shape[0]):
+        s.shift[i] = 0.0
+    for m in range(s.contacts.used[0]):
+        add_impulse(s.rows, m, (q.f[m, 0], q.f[m, 1], q.f[m, 2]), s.shift)
+
+
+@entry
+def store_beside_feet(boxed: Any, impulse: Array) -> None:
+    """Store the last solution with the ``impulse`` (K, 6) of the feet."""
+    _store(boxed.arrays, impulse)
+
+
+@kernel
+def _store(s: TouchCoupling, impulse: Array) -> None:
+    """Store the last solution with the ``impulse`` (K, 6) of the feet.
+
+    The impulses of the contacts are added to the actions on the robot, ``tree.z``.
+    """
     t, c, q, o = s.tree, s.contacts, s.problem, s.objects
     nv = t.z.shape[0]
-    loaded = False
+    s.loaded[0] = False
+    for a in range(s.seen.shape[0]):
+        s.projection.w_free[a] = s.seen[a]
+        for b in range(s.seen.shape[0]):
+            s.projection.G[a, b] = s.G[a, b]
+    # The work of the feet is that with the velocities that they have with the contacts.
+    for i in range(s.xi.shape[0]):
+        s.xi[i] = 0.0
+    add_wrenches(t, impulse, s.xi)
+    gained = 0.0
     for i in range(nv):
+        gained -= 0.5 * s.xi[i] * s.shift[i]
         s.xi[i] = s.z[i]
+        s.force[i] = s.y[i] = 0.0
     if t.rows.used[0] > 0:
         impose(t.rows, s.xi[:nv], False)
-    gained = 0.0
-    for k in range(impulse.shape[0]):
-        for a in range(6):
-            gained -= 0.5 * impulse[k, a] * (s.seen[6 * k + a] - s.free[6 * k + a])
-    for i in range(nv):
-        s.force[i] = 0.0
     for k in range(o.free.shape[0]):
         for a in range(6):
             o.after[k, a] = o.free[k, a]
+            for j in range(6):
+                o.after[k, a] += o.root[k, a, j] * s.shift[nv + 6 * k + j]
     for m in range(c.used[0]):
+        free = velocity_at(s.rows, m, s.xi)
         for a in range(3):
             c.impulse[m, a] = q.f[m, a]
             c.velocity[m, a] = q.u[m, a] + s.target[m, a]
-            free = s.before[m, a]
-            for i in range(nv):
-                free += s.Y[3 * m + a, i] * s.xi[i]
-            gained += 0.5 * q.f[m, a] * (free + c.velocity[m, a])
+            gained += 0.5 * q.f[m, a] * (s.before[m, a] + s.imposed[m, a] + free[a] + c.velocity[m, a])
         gained -= q.f[m, 2] * max(s.target[m, 2], 0.0)
         if c.a[m] >= s.bodies.leaf.shape[0]:
             j = c.a[m] - s.bodies.leaf.shape[0]
             s.stops.impulse[j] = -s.stops.side[j] * c.impulse[m, 2]
             s.stops.held[j] = s.stops.side[j] if c.impulse[m, 2] != 0.0 else 0
+            s.y[s.stops.idx_v[j]] += s.stops.impulse[j]
             continue
-        loaded = loaded or c.impulse[m, 2] != 0.0
-        _add_side_force(s, m, c.a[m], 1.0)
-        _add_side_force(s, m, c.b[m], -1.0)
-        _accelerate_objects(s, m)
+        if c.impulse[m, 2] != 0.0:
+            s.loaded[0] = True
+            _add_side_force(s, m, c.a[m], 1.0)
+            _add_side_force(s, m, c.b[m], -1.0)
     s.gained[0] = gained
-    return loaded
-
-
-@kernel
-def _accelerate_objects(s: TouchCoupling, m: int) -> None:
-    """Add the effect of the impulse of contact ``m`` to the velocities of the objects."""
-    c, o = s.contacts, s.objects
-    nv = s.tree.z.shape[0]
-    for k in range(o.free.shape[0]):
-        for i in range(6):
-            total = 0.0
-            for a in range(3):
-                total += s.Y[3 * m + a, nv + 6 * k + i] * c.impulse[m, a]
-            if total != 0.0:
-                for j in range(6):
-                    o.after[k, j] += o.root[k, j, i] * total
+    for i in range(nv - 1, -1, -1):
+        y = (s.y[i] + s.force[i]) * t.inverse[i]
+        for d in range(t.depth[i] - 1):
+            s.y[t.ancestors[i, d]] -= t.L[i, d] * y
+        t.z[i] = s.z[i] + y
 
 
 @entry

@@ -1,12 +1,23 @@
-"""The feet as point contacts, used when their contact model and the other contacts do not agree."""
+"""The feet as point contacts among other contacts."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
-from bipedsim.contact import ContactResult, mode_of, to_sole, write_mode, write_pressure
-from bipedsim.dynamics import Foothold, Projection
-from bipedsim.numerics import Array, Flags, Integers, add_wrench, entry, mul, point_velocity, zeros_of
+import numpy as np
+
+from bipedsim.contact import (
+    Anchors,
+    VertexContacts,
+    begin_vertices,
+    carry_anchors,
+    carry_rows,
+    clamped_range,
+    drift_correction,
+    write_vertices,
+)
+from bipedsim.dynamics import UNCHANGED, Foothold, Projection
+from bipedsim.numerics import Array, Flags, Integers, kernel, mul, point_velocity
 from bipedsim.touch.contacts import WORLD, Contacts, add, may_touch
 
 
@@ -14,123 +25,101 @@ class FeetAsPoints(NamedTuple):
     """K feet of at most N vertices.
 
     Attributes:
-        feet, projection, contacts: Arrays of the step.
-        result: Result that the contact model fills.
+        feet, projection: Ground under the feet, and their velocities.
+        vertices: State and impulses of the vertices.
+        anchors: Anchors of sticking vertices.
         joint: (K,) joint that carries each foot.
-        h: Step [s].
-        begin: (1,) index of the first contact that is a vertex.
-        impulse: (K, 6) on the feet at the sole origins, ground axes [N.s].
-        last: (K, N, 3) impulses on the vertices in the last solve, from which the next one starts [N.s].
-        taken: (K, N) index of the contact of each vertex, -1 for none.
-        touching: (N,) work array.
+        rate: Fraction of the drift of a foot that is corrected per time [1/s].
+        begun: (1,) whether the feet were points in the last step, too.
+        first: (1,) index of the first contact that is a vertex.
+        contact: (K, N) contact of each vertex, -1 for none.
+        last: (K, N, 3) impulses on the vertices in the last step, from which the next solve starts [N.s].
+        old: (N, 3) work array.
     """
 
     feet: Foothold
     projection: Projection
-    contacts: Contacts
-    result: ContactResult
+    vertices: VertexContacts
+    anchors: Anchors
     joint: Integers
-    h: float
-    begin: Annotated[Integers, 1]
-    impulse: Annotated[Array, "K", 6]
+    rate: float
+    begun: Annotated[Flags, 1]
+    first: Annotated[Integers, 1]
+    contact: Annotated[Integers, "K", "N"]
     last: Annotated[Array, "K", "N", 3]
-    taken: Annotated[Integers, "K", "N"]
-    touching: Annotated[Flags, "N"]
+    old: Annotated[Array, "N", 3]
 
 
-@entry
-def add_vertices(boxed: Any) -> bool:
-    """Add the vertices that may touch the ground to the contacts; return False if there are too many."""
-    s = boxed.arrays
-    p, f, c = s.projection, s.feet, s.contacts
-    s.begin[0] = c.used[0]
-    room = True
-    for k in range(s.impulse.shape[0]):
-        for i in range(p.n_vertices[k]):
-            r = mul(f.axes[k], p.offsets[k, i])
-            o = f.sole_origin[k]
-            point = (o[0] + r[0], o[1] + r[1], o[2] + r[2])
-            height = p.position[k, 2] + p.offsets[k, i, 2]
-            s.taken[k, i] = -1
-            if not may_touch(height, point_velocity(p.w_before[6 * k :], p.offsets[k, i])[2], s.h):
-                continue
-            s.taken[k, i] = c.used[0]
-            mu = p.mu_dynamic[k] if s.result.sliding[k] else p.mu_static[k]
-            if add(c, (s.joint[k], WORLD), point, f.axes[k], height, mu, 0.0, -1):
-                c.mu_slips[s.taken[k, i]] = min(mu, p.mu_dynamic[k])
+@kernel
+def begin_feet(s: FeetAsPoints) -> None:
+    """Begin a step: transfer state to polygons that changed, and take it from the contact model after other steps."""
+    p, vertices = s.projection, s.vertices
+    r = vertices.result
+    if not s.begun[0]:
+        s.begun[0] = True
+        for k in range(r.mode.shape[0]):
+            first, count = clamped_range(r.mode[k], r.n_vertices[k])
+            for i in range(vertices.touching.shape[1]):
+                vertices.touching[k, i] = vertices.sticking[k, i] = s.anchors.held[k, i] = False
                 for a in range(3):
-                    c.impulse[s.taken[k, i], a] = s.last[k, i, a]
-            else:
-                s.taken[k, i] = -1
-                room = False
-    return room
+                    s.last[k, i, a] = 0.0
+            for j in range(count):
+                i = (first + j) % r.n_vertices[k]
+                vertices.touching[k, i] = True
+                vertices.sticking[k, i] = not r.sliding[k]
+    begin_vertices(p, vertices)
+    for k in range(r.mode.shape[0]):
+        if p.changed[k] != UNCHANGED:
+            carry_rows(s.last[k], vertices.origin[k], p.n_vertices[k], s.old)
+            carry_anchors(k, p, vertices, s.anchors)
 
 
-@entry
-def take_vertices(boxed: Any, impulses: Array, slips: Flags) -> None:
-    """Convert ``impulses`` (C, 3) at the contacts to those of the feet, and remove the vertices from the contacts.
+@kernel
+def add_vertices(s: FeetAsPoints, c: Contacts) -> None:
+    """Add the vertices that may touch the ground to the contacts."""
+    p, f, vertices = s.projection, s.feet, s.vertices
+    s.first[0] = c.used[0]
+    for k in range(p.n_vertices.shape[0]):
+        vx, vy, wz = drift_correction(k, p, vertices, s.anchors, s.rate)
+        for i in range(p.n_vertices[k]):
+            r = p.offsets[k, i]
+            s.contact[k, i] = -1
+            height = vertices.heights[k, i]
+            if not may_touch(height, point_velocity(p.w_before[6 * k :], r)[2], vertices.h):
+                continue
+            x, y, z = mul(f.axes[k], r)
+            o = f.sole_origin[k]
+            slides = vertices.touching[k, i] and not vertices.sticking[k, i]
+            mu = p.mu_dynamic[k] if slides else p.mu_static[k]
+            m = c.used[0]
+            if add(c, (s.joint[k], WORLD), (o[0] + x, o[1] + y, o[2] + z), f.axes[k], height, mu, 0.0, -1):
+                s.contact[k, i] = m
+                c.mu_slips[m] = min(mu, p.mu_dynamic[k])
+                c.drift[m, 0], c.drift[m, 1] = vx - wz * r[1], vy + wz * r[0]
+                for a in range(3):
+                    c.impulse[m, a] = s.last[k, i, a]
+
+
+@kernel
+def take_vertices(s: FeetAsPoints, c: Contacts, f: Array, u: Array, slow: float, unresolved: bool) -> None:
+    """Convert impulses at the vertices to those of the feet, and remove the vertices from the contacts.
 
     A foot slides if all its loaded vertices slip, as in the models of vertex forces. Its total force does not show
     this, because a force between dynamic and static friction means sticking.
 
     Args:
-        boxed: A :class:`FeetAsPoints`.
-        impulses: (C, 3) in the axes of the contacts [N.s].
-        slips: (C,) whether each contact slips.
+        s, c: Feet and contacts.
+        f, u: (C, 3) impulses [N.s] and velocities [m/s] of the contacts.
+        slow: Speed below which a vertex stays on the ground, or sticks [m/s].
+        unresolved: Whether the step has no solution within the tolerance.
     """
-    s = boxed.arrays
-    p, r = s.projection, s.result
-    per_step = 1.0 / s.h
-    for k in range(s.impulse.shape[0]):
-        n = p.n_vertices[k]
-        for a in range(6):
-            s.impulse[k, a] = r.impact[k, a] = 0.0
-        x = y = 0.0
-        bits = 0
-        loaded = sticks = False
-        for i in range(n):
-            s.touching[i] = False
+    vertices = s.vertices
+    for k in range(s.contact.shape[0]):
+        for i in range(s.contact.shape[1]):
+            m = s.contact[k, i] if i < s.projection.n_vertices[k] else -1
             for a in range(3):
-                s.last[k, i, a] = impulses[s.taken[k, i], a] if s.taken[k, i] >= 0 else 0.0
-            if s.taken[k, i] < 0:
-                if i < r.vertex_forces.shape[1]:
-                    r.vertex_forces[k, i, :] = 0.0
-                continue
-            f = s.last[k, i]
-            add_wrench(s.impulse[k], f, p.offsets[k, i])
-            x += f[2] * p.vertices[k, i, 0]
-            y += f[2] * p.vertices[k, i, 1]
-            s.touching[i] = f[2] > 0.0
-            if s.touching[i]:
-                loaded = True
-                sticks = sticks or not slips[s.taken[k, i]]
-                if i < 63:
-                    bits |= 1 << i
-            if i < r.vertex_forces.shape[1]:
-                for a in range(3):
-                    r.vertex_forces[k, i, a] = f[a] * per_step
-        for a in range(6):
-            r.impulse[k, a] = s.impulse[k, a]
-            r.wrench[k, a] = s.impulse[k, a] * per_step
-        to_sole(p.rotation[k], r.wrench[k], r.wrench[k])
-        write_mode(k, p, r, mode_of(s.touching, n), loaded and not sticks, bits)
-        load = r.impulse[k, 2]
-        write_pressure(k, p, r, x / load, y / load)
-    s.contacts.used[0] = s.begin[0]
-
-
-def feet_as_points(
-    feet: Foothold, projection: Projection, contacts: Contacts, result: ContactResult, joint: Integers, h: float
-) -> FeetAsPoints:
-    """Return the arrays; see :class:`FeetAsPoints`."""
-    n_feet, widest = projection.vertices.shape[:2]
-    return zeros_of(
-        FeetAsPoints,
-        {"K": n_feet, "N": widest},
-        feet=feet,
-        projection=projection,
-        contacts=contacts,
-        result=result,
-        joint=joint,
-        h=h,
-    )
+                vertices.impulses[k, i, a] = s.last[k, i, a] = f[m, a] if m >= 0 else 0.0
+            vertices.touching[k, i] = m >= 0 and (f[m, 2] > 0.0 or u[m, 2] <= slow)
+            vertices.sticking[k, i] = vertices.touching[k, i] and np.hypot(u[m, 0], u[m, 1]) <= slow
+    c.used[0] = s.first[0]
+    write_vertices(s.projection, vertices, 1, unresolved)

@@ -9,31 +9,77 @@ import numpy as np
 from bipedsim.dynamics import BodyPoints, Tree, approach, closest, lowest_point, patch_below, twist_of
 from bipedsim.ground import GroundArrays
 from bipedsim.numerics import Array, cross, entry, kernel, point_velocity
-from bipedsim.touch.contacts import WORLD, Contacts, add, may_touch
+from bipedsim.touch.contacts import WORLD, Contacts, add, clear, may_touch
+from bipedsim.touch.coupling import fill_rows, store_drive
+from bipedsim.touch.feet import begin_feet
 
 STOPS, PAIRS = 1 << 41, 1 << 42
 """First keys of joint limits and of pairs of bodies."""
+ROUNDING = 1e-9
+"""Margin [m, m/s] for the rounding of gap and speed."""
 PER_POINT = 3
 """Number of contacts of a ring on a plane, at equal angles."""
 
 
 @entry
-def find_on_ground(boxed: Any, v: Array) -> None:
-    """Add the points of all bodies that may touch the ground in a step with initial velocity ``v`` (nv,)."""
+def find_contacts(boxed: Any, q: Array, v: Array, complete: bool) -> bool:
+    """Find the contacts of a step of the robot from (q, v): bodies, joint limits, and the feet as points.
+
+    Returns:
+        If these are ``complete``, without objects, whether any contact may rebound; see :func:`fill_rows`.
+    """
     s = boxed.arrays
+    clear(s.contacts)
+    store_drive(s.coupling)
+    if s.coupling.points[0]:
+        begin_feet(s.coupling.feet)
+    _find_on_ground(s, v)
+    _find_pairs(s, v)
+    _find_stops(s, q, v)
+    return fill_rows(s.coupling, v) if complete else False
+
+
+@kernel
+def _find_on_ground(s: Any, v: Array) -> None:
+    """Add the points of all bodies that may touch the ground in a step with initial velocity ``v`` (nv,)."""
     b, t, ground = s.bodies, s.tree, s.ground
     for i in range(b.joint.shape[0]):
-        if b.close[i]:
-            twist_of(b, t, i, v, s.nothing)
+        if not b.close[i]:
+            continue
+        twist_of(b, t, i, v, s.nothing)
+        pose = t.poses[b.joint[i]]
+        for g in b.plane[: b.planes[0]]:
+            # Gap and speed of a point along the normal are linear in its coordinates on the body.
+            n, w = ground.rotation[g, :, 2], b.twist[3:6]
+            nx, ny, nz = _to_body(pose, n[0], n[1], n[2])
+            gap = n[0] * (pose[9] - ground.point[g, 0]) + n[1] * (pose[10] - ground.point[g, 1])
+            gap += n[2] * (pose[11] - ground.point[g, 2])
+            m = cross(n, w)
+            mx, my, mz = _to_body(pose, m[0], m[1], m[2])
+            speed = n[0] * b.twist[0] + n[1] * b.twist[1] + n[2] * b.twist[2]
+            speed += m[0] * pose[9] + m[1] * pose[10] + m[2] * pose[11]
+            turn = np.sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
             for p in range(b.begin[i], b.end[i]):
-                for g in b.plane[: b.planes[0]]:
+                q, ring = b.point[p], b.ring[p]
+                lowest = gap + nx * q[0] + ny * q[1] + nz * q[2] - b.ball[p] - ring - ROUNDING
+                fastest = speed + mx * q[0] + my * q[1] + mz * q[2] - ring * turn - ROUNDING
+                if may_touch(lowest, fastest, t.h):
                     _find_on_plane(b, t, ground, s.contacts, p, g, s.mu, s.restitution)
 
 
-@entry
-def find_stops(boxed: Any, q: Array, v: Array) -> None:
+@kernel
+def _to_body(pose: Array, x: float, y: float, z: float) -> tuple[float, float, float]:
+    """Return a direction in the world in the axes of a body."""
+    return (
+        pose[0] * x + pose[1] * y + pose[2] * z,
+        pose[3] * x + pose[4] * y + pose[5] * z,
+        pose[6] * x + pose[7] * y + pose[8] * z,
+    )
+
+
+@kernel
+def _find_stops(s: Any, q: Array, v: Array) -> None:
     """Add the limits that joints at ``q`` (nq,) are near or may reach with ``v`` (nv,), and mark them."""
-    s = boxed.arrays
     o, t = s.stops, s.tree
     o.near[0] = False
     for j in range(o.idx_q.shape[0]):
@@ -71,10 +117,9 @@ def _add_stop(s: Any, j: int, side: int, gap: float) -> None:
     add(s.contacts, bodies, s.tree.gravity, axes, gap, 0.0, o.restitution, key)
 
 
-@entry
-def find_pairs(boxed: Any, v: Array) -> None:
+@kernel
+def _find_pairs(s: Any, v: Array) -> None:
     """Add the pairs of bodies that may touch each other in a step with initial velocity ``v`` (nv,)."""
-    s = boxed.arrays
     pairs, t, axes = s.pairs, s.tree, s.axes
     for p in range(pairs.near.shape[0]):
         gap, speed = approach(pairs, t, s.bodies.leaf, p, v, s.nothing)

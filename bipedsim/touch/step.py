@@ -7,28 +7,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
-from bipedsim.contact import UNRESOLVED, ConeProblem, ContactModel, for_kernels
+from bipedsim.contact import UNRESOLVED, Anchors, ConeProblem, ContactModel, PointRows, VertexContacts
 from bipedsim.dynamics import SUNK, BodyPoints, Dynamics, Pairs, Stops, Tree, closest
 from bipedsim.ground import Ground, GroundArrays
 from bipedsim.model import Robot, lowest_point
 from bipedsim.numerics import Array, box, call, zeros_of
-from bipedsim.touch.contacts import Contacts, ObjectContacts, clear, clear_history
+from bipedsim.touch.contacts import Contacts, ObjectContacts, clear_history
 from bipedsim.touch.coupling import (
     TouchCoupling,
     add_forces,
-    apply_impulses,
-    condense_contacts,
-    fill_delassus,
-    fill_rows,
-    finish,
-    hide_contacts,
+    begin_points,
+    fill_problem,
     rebound,
-    solve,
-    store_drive,
+    solve_beside_feet,
+    solve_with_feet,
+    store_beside_feet,
 )
-from bipedsim.touch.feet import add_vertices, feet_as_points, take_vertices
-from bipedsim.touch.find import add_passed, find_on_ground, find_pairs, find_stops
+from bipedsim.touch.feet import FeetAsPoints
+from bipedsim.touch.find import add_passed, find_contacts
 
 CAPACITY, PER_OBJECT, MOST_OF_OBJECTS = 96, 8, 256
 """Maximum number of contacts in a step: without objects, additional ones per object, and limit of the latter.
@@ -36,18 +34,19 @@ CAPACITY, PER_OBJECT, MOST_OF_OBJECTS = 96, 8, 256
 With further contacts, the step counts as unresolved.
 """
 ROUNDS, PATIENCE = 40, 5
-"""Maximum number of rounds between feet and other contacts, and of rounds without halving the error.
+"""Maximum number of rounds between feet that are not rigid and other contacts, and of rounds without halving the error.
 
-After these, the feet become point contacts. They become so at once if their model has no solution.
+After these, the feet become points. They become so at once if their model has no solution.
 """
 FITS = 1e-7
 """Convergence criterion: change of the foot velocities in a round, relative to the speeds that contact changes."""
-BEYOND = 1e-7
-"""Excess of friction over the cone of a foot, as a fraction, above which its model counts as not converged."""
 WAITS = 10
-"""Number of steps after such a failure in which feet become point contacts after the first round."""
-TOLERANCE, ITERATIONS = 1e-7, 1000
-"""Residual that counts as solved, relative to the speed that contact has to remove, and iterations of one solve."""
+"""Number of steps after such a failure in which feet become points after the first round."""
+TOLERANCE, ENOUGH, ITERATIONS = 1e-6, 1e-11, 250
+"""Residual that counts as solved, residual at which a solve ends, and the maximum number of its iterations.
+
+Residuals are relative to the speed that contact has to remove.
+"""
 GAMMA = 0.2
 """Fraction of an overlap that a step removes."""
 SLOW = 0.5
@@ -61,6 +60,7 @@ class _RobotContacts(NamedTuple):
     tree: Tree
     ground: GroundArrays
     contacts: Contacts
+    coupling: TouchCoupling
     mu: float
     restitution: float
     nothing: Array
@@ -82,15 +82,13 @@ class Touching:
         contacts: Possible contacts, and their impulses in the last step that was solved here.
         objects: Free bodies in addition to the robot.
         force: (nv,) generalised impulse of the contacts on the robot in the last step [N.s, N.m.s].
-        gained: (1,) energy that they added, see :class:`~bipedsim.touch.coupling.Coupling` [J].
+        gained: (1,) energy that they added, see :class:`~bipedsim.touch.coupling.TouchCoupling` [J].
         finders: Functions that add contacts. They are called once in every such step, when ``dynamics.tree`` has the
             poses of the bodies.
         wanted: Function that reports before a step whether it must be solved here; None if only the robot's bodies
             decide.
         carries: Whether any contact was loaded in the last step.
-        rounds: Number of rounds in the last step.
-        as_points: Number of steps since reset in which the feet were point contacts, because their model did not agree
-            with the other contacts.
+        rounds: Number of rounds in the last step between other contacts and feet that are not rigid.
         unresolved: Whether the last step has no solution within the tolerance.
     """
 
@@ -108,151 +106,148 @@ class Touching:
         self._model, self._surface = robot.model, ground
         self._links = [shape.name for shape in robot.shapes.shapes]
         tree, projection = dynamics.tree, dynamics.projection
-        nv = len(tree.z)
+        nv, (feet, widest) = len(tree.z), projection.vertices.shape[:2]
         self.objects = ObjectContacts.of_number(0) if objects is None else objects
-        capacity = CAPACITY + min(PER_OBJECT * len(self.objects.position), MOST_OF_OBJECTS)
+        n_objects, n_joints = len(self.objects.position), len(dynamics.bodies.leaf)
+        capacity = CAPACITY + min(PER_OBJECT * n_objects, MOST_OF_OBJECTS) + feet * widest
         self.contacts = Contacts.of_size(capacity)
-        limits = TOLERANCE, ITERATIONS
-        self._problem = ConeProblem.of_feet(0, capacity, *limits, budget=projection.budget)
+        self._problem = ConeProblem.of_feet(0, capacity, TOLERANCE, ITERATIONS, budget=projection.budget)
+        self._problem.enough[0] = ENOUGH
         gravity = float(np.linalg.norm(tree.gravity))
+        self._feet = zeros_of(
+            FeetAsPoints,
+            {"K": feet, "N": widest},
+            feet=dynamics.foothold,
+            projection=projection,
+            vertices=VertexContacts.of_feet(feet, widest, contact.result, tree.h),
+            anchors=Anchors.of_feet(feet, widest),
+            joint=tree.foot_joint,
+            rate=GAMMA / tree.h,
+        )
+        # Models of other packages need not declare it.
+        self._rigid = bool(getattr(contact, "rigid", False))
         self._coupling = zeros_of(
             TouchCoupling,
-            {"C": capacity, "v": nv, "n": nv + 6 * len(self.objects.position), "K": len(tree.leaf)},
+            {"C": capacity, "v": nv, "n": nv + 6 * n_objects, "K": feet, "B": n_joints + len(dynamics.stops.idx_v)},
             tree=tree,
             projection=projection,
             bodies=dynamics.bodies,
             stops=dynamics.stops,
             contacts=self.contacts,
             objects=self.objects,
+            feet=self._feet,
             problem=self._problem,
+            rows=PointRows.of_size(capacity, nv + 6 * n_objects),
             gamma=GAMMA,
             slow=SLOW * tree.h * gravity,
         )
         self._boxed = box(self._coupling)
-        arrays = ground.arrays()
         self._still = np.zeros(nv)
-        self._ground = box(
+        self._robot = box(
             _RobotContacts(
                 dynamics.bodies,
                 dynamics.pairs,
                 dynamics.stops,
                 tree,
-                arrays,
+                ground.arrays(),
                 self.contacts,
+                self._coupling,
                 friction,
                 restitution,
                 self._still,
                 np.eye(3),
             )
         )
+        self._loaded = self._coupling.loaded.data
         self.force, self.gained = self._coupling.force, self._coupling.gained
-        self._impulse, self._nothing = (np.zeros((len(tree.leaf), 6)) for _ in range(2))
+        self._impulse, self._nothing = (np.zeros((feet, 6)) for _ in range(2))
         self.finders: list[Callable[[Contacts], None]] = []
         self.wanted: Callable[[], bool] | None = None
         self.carries = self.unresolved = False
-        self.rounds = self.as_points = 0
+        self.rounds = self._waits = 0
+        self._coupling.points[0] = self._rigid
         self._contact, self._result = contact, contact.result
-        self._unresolved = self._waits = 0
-        self._points = feet_as_points(
-            dynamics.foothold, projection, self.contacts, for_kernels(contact.result), tree.foot_joint, tree.h
-        )
-        self._boxed_feet = box(self._points)
+        self._counted = self._result.counters.copy()
         self._v = self._still
         self._bounces = False
 
     def find(self, q: Array, v: Array) -> None:
         """Detect the contacts of a step from (q, v), joint limits included."""
-        call(clear, self.contacts)
-        find_on_ground(self._ground, v)
-        find_pairs(self._ground, v)
-        find_stops(self._ground, q, v)
-        for finder in self.finders:
-            finder(self.contacts)
-        store_drive(self._boxed)
-        self._bounces = fill_rows(self._boxed, v)
+        self._bounces = find_contacts(self._robot, q, v, not self.finders)
         self._v = v
-        self._unresolved = self._result.unresolved
+        self._counted[:] = self._result.counters
+        if self.finders:
+            for finder in self.finders:
+                finder(self.contacts)
+            self._bounces = fill_problem(self._boxed, v)
 
     def add_stops(self, q: Array) -> None:
         """Add the joint limits that the solved step has exceeded, before it is solved again."""
-        hide_contacts(self._boxed)
-        add_passed(self._ground, q)
-        fill_rows(self._boxed, self._v)
+        add_passed(self._robot, q)
+        self._bounces = fill_problem(self._boxed, self._v) and self._bounces
 
     def solve(self, ask: Callable[[], Array]) -> Array:
         """Solve all contacts together with the contact model; see :class:`bipedsim.dynamics.step.Coupling`."""
-        boxed, scale, guess = self._boxed, self._problem.scale, self._impulse
-        unresolved, budget = self._unresolved, self._problem.budget
+        boxed, counters = self._boxed, self._result.counters
+        if self._bounces:
+            rebound(boxed, ask(), 0.0 if self._dynamics.flight.aloft[0] else 0.5)
+        if self._rigid:
+            # A step that is solved twice, with other joint limits or for a rebound, counts once.
+            counters[:] = self._counted
+            solved = bool(solve_with_feet(boxed, self._nothing))
+            impulse = self._result.impulse
+        else:
+            counters[UNRESOLVED] = self._counted[UNRESOLVED]
+            solved, impulse = self._solve_in_turn(ask)
+        self.unresolved = not solved or self.contacts.dropped[0] > 0
+        self.carries = bool(self._loaded[0])
+        return impulse
+
+    def _solve_in_turn(self, ask: Callable[[], Array]) -> tuple[bool, Array]:
+        """Call the contact model and the solver of the other contacts in turn, until both agree on the feet."""
+        boxed, budget, unresolved = self._boxed, self._problem.budget, self._counted[UNRESOLVED]
         # Half of the budget is reserved for a solve with the feet as points.
         reserved = int(budget[0]) // 2
         budget[0] -= reserved
-        fill_delassus(boxed)
-        if self._bounces:
-            hide_contacts(boxed)
-            impulse = ask()
-            rebound(boxed, impulse, 0.0 if self._dynamics.flight.aloft[0] else 0.5)
-            self._result.counters[UNRESOLVED] = unresolved
-        solve(boxed, guess)
-        condense_contacts(boxed, guess)
+        solve_beside_feet(boxed, self._impulse)
         max_rounds = 1 if self._waits > 0 else ROUNDS
-        self.rounds, stalled, best, fits, answered = 0, 0, np.inf, False, True
+        self._waits = max(self._waits - 1, 0)
+        self.rounds, stalled, best, off, answered = 0, 0, np.inf, np.inf, True
         # A model without a solution uses its maximum time, and would do so again in the next round.
-        while not fits and answered and self.rounds < max_rounds and stalled < PATIENCE and budget[0] > 0:
+        while not off <= FITS and answered and self.rounds < max_rounds and stalled < PATIENCE and budget[0] > 0:
             impulse = ask()
-            answered = self._result.unresolved == unresolved
-            solved = solve(boxed, impulse)
-            off = condense_contacts(boxed, impulse)
-            fits = off <= FITS * scale[0]
+            answered = self._result.counters[UNRESOLVED] == unresolved
+            off = solve_beside_feet(boxed, impulse)
             stalled = 0 if off < 0.5 * best else stalled + 1
             best = min(off, best)
             self.rounds += 1
         budget[0] = max(int(budget[0]), 0) + reserved
-        self._waits = max(self._waits - 1, 0)
-        beyond = bool((self._result.friction_used > 1.0 + BEYOND).any())
-        if not fits or beyond or not answered:
-            if max_rounds == ROUNDS:
-                self._waits = WAITS
-            solved = self._solve_as_points()
-            self._result.counters[UNRESOLVED] = unresolved
-            impulse = self._points.impulse
-            self.as_points += 1
-        apply_impulses(boxed)
-        guess[:] = impulse
-        self.unresolved = not solved or self.contacts.dropped[0] > 0
-        self.carries = finish(boxed, impulse)
-        return impulse
+        if off <= FITS and answered:
+            store_beside_feet(boxed, impulse)
+            self._impulse[:] = impulse
+            return True, impulse
+        if max_rounds == ROUNDS:
+            self._waits = WAITS
+        return self._solve_as_points()
 
-    def _solve_as_points(self) -> bool:
-        """Solve feet and contacts as one problem of points; return whether the residual is within tolerance."""
-        boxed = self._boxed
-        hide_contacts(boxed)
-        room = add_vertices(self._boxed_feet)
-        fill_rows(boxed, self._v)
-        fill_delassus(boxed)
-        solved = solve(boxed, self._nothing)
-        take_vertices(self._boxed_feet, self._problem.f, self._coupling.slips)
-        self._problem.points[0] = self.contacts.used[0]
-        condense_contacts(boxed, self._points.impulse)
+    def _solve_as_points(self) -> tuple[bool, Array]:
+        """Solve a step with the feet of a model that is not rigid as points."""
+        self._result.counters[:] = self._counted
+        points, impulse = self._coupling.points, self._result.impulse
+        points[0] = True
+        begin_points(self._boxed, self._v)
+        solved = bool(solve_with_feet(self._boxed, self._nothing))
+        points[0] = self._feet.begun[0] = False
         if self._contact.late is not None:
-            np.multiply(0.5, self._points.impulse, out=self._contact.late)
-        return bool(solved and room)
+            np.multiply(0.5, impulse, out=self._contact.late)
+        self._impulse[:] = impulse
+        return solved, impulse
 
-    def solve_free(self, find: Callable[[Contacts], None]) -> bool:
-        """Solve the contacts between free objects and the world only; ``find`` adds them.
-
-        Returns:
-            Whether the residual is within tolerance.
-        """
-        call(clear, self.contacts)
-        find(self.contacts)
-        store_drive(self._boxed)
-        bounces = fill_rows(self._boxed, self._still)
-        fill_delassus(self._boxed)
-        if bounces:
-            rebound(self._boxed, self._nothing, 0.5)
-        solved = solve(self._boxed, self._nothing)
-        finish(self._boxed, self._nothing)
-        return bool(solved)
+    def release(self) -> None:
+        """Return the feet to their contact model, for a step without other contacts."""
+        if self._feet.begun[0]:
+            self._feet.begun[0] = False
+            self._contact.resume()
 
     def depths(self, q: Array) -> dict[str, float]:
         """Return the penetration depth of each link whose shapes are in the ground at ``q`` (nq,) [m]."""
@@ -294,39 +289,45 @@ class Touching:
 
     def warm_up(self) -> None:
         """Load or compile the kernels."""
-        room = add_vertices(self._boxed_feet)
-        take_vertices(self._boxed_feet, self._problem.f, self._coupling.slips)
-        hide_contacts(self._boxed)
-        condense_contacts(self._boxed, self._nothing)
-        rebound(self._boxed, self._nothing, 0.5)
-        apply_impulses(self._boxed)
-        find_on_ground(self._ground, self._still)
-        find_pairs(self._ground, self._still)
         nothing = np.zeros(int(self._dynamics.stops.idx_q.max(initial=-1)) + 1)
-        find_stops(self._ground, nothing, self._still)
-        add_passed(self._ground, nothing)
-        self.solve_free(lambda contacts: None)
+        find_contacts(self._robot, nothing, self._still, True)
+        add_passed(self._robot, nothing)
+        fill_problem(self._boxed, self._still)
+        rebound(self._boxed, self._nothing, 0.5)
+        solve_with_feet(self._boxed, self._nothing)
+        if not self._rigid:
+            begin_points(self._boxed, self._still)
+            solve_beside_feet(self._boxed, self._nothing)
+            store_beside_feet(self._boxed, self._nothing)
         self.add_forces(np.zeros((len(self._dynamics.bodies.leaf), 3)))
-        assert room
+        self.reset()
 
     def reset(self) -> None:
         """Clear the state of the last step."""
         self.rest()
         clear_history(self.contacts)
-        self._impulse[:] = self._points.last[:] = 0.0
-        self.as_points = self._waits = 0
+        for array in self._memory().values():
+            array[...] = 0
+        self._waits = 0
         self.carries = self.unresolved = False
+
+    def _memory(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays on which the next step depends."""
+        c, feet = self.contacts, self._feet
+        of_contacts = {"used": c.used, "key": c.key, "impulse": c.impulse, "feet": self._impulse}
+        of_feet = {"begun": feet.begun, "last": feet.last, "place": feet.anchors.place, "held": feet.anchors.held}
+        flags = {"touching": feet.vertices.touching, "sticking": feet.vertices.sticking}
+        return of_contacts | of_feet | flags
 
     def state(self) -> dict[str, Any]:
         """Return a copy of the state on which the next step depends."""
-        c = self.contacts
-        arrays = {"used": c.used, "key": c.key, "impulse": c.impulse, "feet": self._impulse, "last": self._points.last}
-        copies: dict[str, Any] = {name: array.copy() for name, array in arrays.items()}
-        return copies | {"carries": self.carries, "waits": self._waits}
+        return {name: array.copy() for name, array in self._memory().items()} | {
+            "carries": self.carries,
+            "waits": self._waits,
+        }
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Restore the output of :meth:`state`."""
-        for name in ("used", "key", "impulse"):
-            getattr(self.contacts, name)[...] = state[name]
-        self._impulse[:], self._points.last[:] = state["feet"], state["last"]
+        for name, array in self._memory().items():
+            array[...] = state[name]
         self.carries, self._waits = state["carries"], state["waits"]

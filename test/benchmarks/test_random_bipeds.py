@@ -104,14 +104,10 @@ def test_the_worst_steps_keep_to_their_budget(
 
 def test_feet_that_leave_as_points_do_not_push(bipeds: ModuleType, tmp_path: Path) -> None:
     """They used to push with a force within the tolerance, 16 um above the ground."""
-    as_points = 0
-    # Falls are chaotic, so another version of numpy may have such a step in another fall.
-    for number in range(9, 15):
-        sim = bipeds.thrown(number, "exact", tmp_path)
-        for _ in range(970):
-            sim.advance(np.zeros(sim.robot.nu))
-        as_points += sim.reactions.touching.as_points
-        assert sim.monitors.figures()["push_gap_m"]["steps_beyond"] == 0
-        if as_points:
-            break
-    assert as_points > 0
+    sim = bipeds.thrown(9, "exact", tmp_path)
+    left = 0
+    for _ in range(970):
+        sim.advance(np.zeros(sim.robot.nu))
+        left += sim.stepper.touched and bool((sim.contact.impulse[:, 2] == 0.0).any())
+    assert sim.monitors.figures()["push_gap_m"]["steps_beyond"] == 0
+    assert left > 0

@@ -19,12 +19,19 @@ class SelectionModel(CompiledModel):
         settings: Parameters of the jitted function.
     """
 
+    rigid = True
     arrays: Selection
 
     def __init__(self, projection: Projection, settings: Settings) -> None:
         feet, widest = projection.vertices.shape[:2]
         super().__init__(projection, ContactResult.empty(feet))
         self.arrays = Selection.of_feet(feet, widest, self.result, settings, projection.budget)
+
+    def resume(self) -> None:
+        """Continue from the modes of ``result``, with new anchors."""
+        super().resume()
+        state = self.arrays.state
+        state.present[:], state.slip[:] = self.result.mode, 0.0
 
     @property
     def pointwise(self) -> int:

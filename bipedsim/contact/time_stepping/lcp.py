@@ -391,6 +391,7 @@ class Lcp(VertexModel):
 
     Params = LcpParams
     kernel = lcp
+    rigid = True
 
     def _arrays_of(self, n_feet: int, widest: int) -> Vertices:
         return Vertices(self.contacts, LcpContacts.of_feet(n_feet, widest, self.params, self._projection.budget))

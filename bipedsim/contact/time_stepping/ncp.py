@@ -274,6 +274,7 @@ class Ncp(VertexModel):
 
     Params = NcpParams
     kernel = ncp
+    rigid = True
 
     def _arrays_of(self, n_feet: int, widest: int) -> Cones:
         friction = FrictionState.of_feet(n_feet, widest, self.params)

@@ -1,62 +1,101 @@
-"""Point contacts between any bodies: the cone problem with its full matrix D = J M^-1 J^T.
+"""Point contacts between any bodies: the cone problem in the space of the bodies' velocities.
 
-Newton's steps are those of :mod:`.cone_newton`, in the space of the points. If they do not converge, sweeps over the
-contacts alternate with them. A sweep solves each contact alone against the others (block Gauss-Seidel), which works
-from any initial value.
+The velocities y have unit mass: an impulse f at the points changes them by Y^T f. So D = Y Y^T, which is never formed.
+Newton's steps linearise the same map as :mod:`.cone_newton`. A step is one solve for as many velocities as the bodies
+have, for any number of points. If the steps do not converge, sweeps over the contacts alternate with them. A sweep
+solves each contact alone against the others (block Gauss-Seidel), which works from any initial value.
 """
 
 from __future__ import annotations
 
+from typing import Annotated, NamedTuple
+
 import numpy as np
 
 from bipedsim.contact.time_stepping.cone_admm import onto_cone
-from bipedsim.contact.time_stepping.cone_newton import NEWTON_STEPS, check_progress, linearise
+from bipedsim.contact.time_stepping.cone_newton import STALLED_SOLVED, linearise
 from bipedsim.contact.time_stepping.cone_problem import NOTHING, ConeProblem, copy_points, measure, reserve_budget
-from bipedsim.contact.time_stepping.cone_solver import MILDER, PROXIMAL, SOFTER
 from bipedsim.contact.time_stepping.cone_sweeps import SWEEPS, solve_point
-from bipedsim.numerics import Array, Integers, factor_pivoted, kernel, solve_factored
+from bipedsim.numerics import Array, Integers, factor_from_end, kernel, solve_from_end, zeros_of
 
+WEIGHTS = (1e-6, 1e-3, 1e-5, 1e-2)
+"""Weights of the proximal term, in turn; they are relative to the mobility of a point.
+
+The weight stays constant during Newton's steps. A robot at rest on the ground has many contacts that stick with nearly all
+their friction. Their impulses are not unique, and a weight that changes makes the steps cycle between them.
+"""
+STEPS = 30
+"""Maximum number of Newton steps before sweeps continue. Far from a solution, the residual rises for many of them."""
 PER_POINT = 60
-"""Operations of a step or a sweep per point, in addition to those per pair of points."""
+"""Operations of a step or a sweep per point, in addition to those per entry of its rows."""
+
+
+class PointRows(NamedTuple):
+    """Rows of at most C points over n velocities with unit mass.
+
+    The elimination begins with the last velocity. If the velocities of a kinematic tree are in the order from base to
+    leaves, as in pinocchio, contacts of single bodies with the ground cause no fill-in.
+
+    Attributes:
+        Y: (C, 3, n) rows, with entries only for the velocities that move the point.
+        column: (C, n) index of the velocity of each entry. width: (C,) number of entries.
+        own: (C, 3, 3) diagonal blocks of D [1/kg].
+        y: (n,) Y^T f.
+        A, rhs, step, order: (n, n), (n,), (n,), (n,) work arrays.
+    """
+
+    Y: Annotated[Array, "C", 3, "n"]
+    column: Annotated[Integers, "C", "n"]
+    width: Annotated[Integers, "C"]
+    own: Annotated[Array, "C", 3, 3]
+    y: Annotated[Array, "n"]
+    A: Annotated[Array, "n", "n"]
+    rhs: Annotated[Array, "n"]
+    step: Annotated[Array, "n"]
+    order: Annotated[Integers, "n"]
+
+    @classmethod
+    def of_size(cls, capacity: int, velocities: int) -> PointRows:
+        """Return the arrays for at most ``capacity`` points."""
+        return zeros_of(cls, {"C": capacity, "n": velocities})
 
 
 @kernel
-def find_parts(D: Array, q: ConeProblem) -> None:
-    """Number the independent parts of the problem, and write the part of each point to ``q.foot``."""
-    n = q.points[0]
-    q.budget[0] -= 9 * n * n
-    for m in range(n):
-        q.foot[m] = -1
-    parts = 0
-    for first in range(n):
-        if q.foot[first] >= 0:
-            continue
-        q.foot[first] = parts
-        q.guess[0] = first
-        count, done = 1, 0
-        while done < count:
-            m = q.guess[done]
-            done += 1
-            for k in range(n):
-                if q.foot[k] < 0 and _acts(D, m, k):
-                    q.foot[k] = parts
-                    q.guess[count] = k
-                    count += 1
-        parts += 1
+def fill_own(r: PointRows, q: ConeProblem) -> None:
+    """Fill the diagonal blocks of D, and the mobilities of the points."""
+    for m in range(q.points[0]):
+        for a in range(3):
+            for b in range(a + 1):
+                total = 0.0
+                for j in range(r.width[m]):
+                    total += r.Y[m, a, j] * r.Y[m, b, j]
+                r.own[m, a, b] = r.own[m, b, a] = total
+        q.mobility[m] = (r.own[m, 0, 0] + r.own[m, 1, 1] + r.own[m, 2, 2]) / 3.0
 
 
 @kernel
-def _acts(D: Array, m: int, k: int) -> bool:
-    """Return whether an impulse at point ``k`` moves point ``m``."""
-    for a in range(3):
-        for b in range(3):
-            if D[3 * m + a, 3 * k + b] != 0.0:
-                return True
-    return False
+def velocity_at(r: PointRows, m: int, y: Array) -> tuple[float, float, float]:
+    """Return the velocity of point ``m`` for the velocities ``y`` (n,)."""
+    ux = uy = uz = 0.0
+    rows, column = r.Y[m], r.column[m]
+    for j in range(r.width[m]):
+        by = y[column[j]]
+        ux += rows[0, j] * by
+        uy += rows[1, j] * by
+        uz += rows[2, j] * by
+    return ux, uy, uz
 
 
 @kernel
-def solve_points(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows: Integers, order: Integers) -> bool:
+def add_impulse(r: PointRows, m: int, f: tuple[float, float, float], y: Array) -> None:
+    """Add the effect of the impulse ``f`` at point ``m`` to ``y`` (n,)."""
+    rows, column = r.Y[m], r.column[m]
+    for j in range(r.width[m]):
+        y[column[j]] += rows[0, j] * f[0] + rows[1, j] * f[1] + rows[2, j] * f[2]
+
+
+@kernel
+def solve_points(r: PointRows, q: ConeProblem) -> bool:
     """Solve the problem from the impulses in ``q.f``; return whether the residual reached the tolerance.
 
     ``q.f`` and ``q.u`` are the best values found, projected on the cones; ``q.residual`` is their residual, at most
@@ -64,10 +103,8 @@ def solve_points(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows:
     remaining budget of the step. It makes some sweeps even without budget.
 
     Args:
-        D: (>= 3n, >= 3n) velocities of the points per unit impulse at them [1/kg].
-        q: The problem: points, mu, mobility, g, scale and f are inputs, and foot contains the part of each point, see
-            :func:`find_parts`. Arms are not used.
-        A, rhs, x, rows, order: Work arrays of the size of D.
+        r: Rows of the points, with their diagonal blocks.
+        q: The problem: points, mu, mobility, g, scale, enough and f are inputs. Feet and arms are not used.
     """
     reserved = reserve_budget(q)
     q.used[0] = 0
@@ -75,19 +112,19 @@ def solve_points(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows:
     for m in range(q.points[0]):
         for a in range(3):
             q.best[m, a] = 0.0
-    _newton(D, q, PROXIMAL, A, rhs, x, rows, order)
+    _newton(r, q, WEIGHTS[0])
     block = 0
     copy_points(q.best, q.z)
     # The first sweeps always run: they are cheap, and near a solution they give a usable result.
     while q.residual[0] > q.tolerance and q.used[0] < q.iterations and (block == 0 or q.budget[0] > 0):
         # The sweeps continue from their own impulses, regardless of the result of Newton's method.
         copy_points(q.z, q.f)
-        _sweep(D, q)
+        _sweep(r, q)
         copy_points(q.f, q.z)
-        _newton(D, q, SOFTER * MILDER ** (block % 2), A, rhs, x, rows, order)
+        _newton(r, q, WEIGHTS[(block + 1) % len(WEIGHTS)])
         block += 1
     copy_points(q.best, q.f)
-    fill_speeds(D, q)
+    _fill_speeds(r, q)
     tolerated = q.residual[0] * q.scale[0]
     for m in range(q.points[0]):
         load = q.mobility[m] * q.f[m, 2]
@@ -96,7 +133,7 @@ def solve_points(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows:
             for a in range(3):
                 q.f[m, a] = 0.0
         onto_cone(q.f[m], q.mu[m])
-    fill_speeds(D, q)
+    _fill_speeds(r, q)
     now = measure(q)
     if now <= max(q.residual[0], q.tolerance):
         q.residual[0] = now
@@ -107,110 +144,110 @@ def solve_points(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows:
                 q.f[m, a] = q.best[m, a] if load > NOTHING * q.scale[0] else 0.0
             # Friction beyond its cone or a pull is never a result, even if it has the smaller residual.
             onto_cone(q.f[m], q.mu[m])
-        fill_speeds(D, q)
+        _fill_speeds(r, q)
     q.budget[0] = max(q.budget[0], 0) + reserved
     return q.residual[0] <= q.tolerance
 
 
 @kernel
-def fill_speeds(D: Array, q: ConeProblem) -> None:
-    """Fill ``q.u`` with D f + g."""
+def _fill_speeds(r: PointRows, q: ConeProblem) -> None:
+    """Fill ``r.y`` with Y^T f and ``q.u`` with Y y + g."""
+    for i in range(r.y.shape[0]):
+        r.y[i] = 0.0
     for m in range(q.points[0]):
-        for a in range(3):
-            total = q.g[m, a]
-            row = D[3 * m + a]
-            for k in range(q.points[0]):
-                total += row[3 * k] * q.f[k, 0] + row[3 * k + 1] * q.f[k, 1] + row[3 * k + 2] * q.f[k, 2]
-            q.u[m, a] = total
+        if q.f[m, 0] != 0.0 or q.f[m, 1] != 0.0 or q.f[m, 2] != 0.0:
+            add_impulse(r, m, (q.f[m, 0], q.f[m, 1], q.f[m, 2]), r.y)
+    for m in range(q.points[0]):
+        ux, uy, uz = velocity_at(r, m, r.y)
+        q.u[m, 0] = q.g[m, 0] + ux
+        q.u[m, 1] = q.g[m, 1] + uy
+        q.u[m, 2] = q.g[m, 2] + uz
 
 
 @kernel
-def _newton(
-    D: Array, q: ConeProblem, proximal: float, A: Array, rhs: Array, x: Array, rows: Integers, order: Integers
-) -> None:
-    """Make Newton steps from ``q.f`` while they reduce the residual, and store the best impulses in ``q.best``."""
+def _newton(r: PointRows, q: ConeProblem, proximal: float) -> None:
+    """Make Newton steps from ``q.f`` with a constant weight of the proximal term, and store the best impulses."""
     smallest, stalled = np.inf, 0
     q.proximal[0] = proximal
-    for _ in range(NEWTON_STEPS):
-        fill_speeds(D, q)
-        smallest, stalled, stop = check_progress(q, smallest, stalled, False)
-        if stop:
+    for _ in range(STEPS):
+        _fill_speeds(r, q)
+        now = measure(q)
+        q.used[0] += 1
+        if now < q.residual[0]:
+            q.residual[0] = now
+            copy_points(q.f, q.best)
+        stalled = 0 if now < 0.5 * smallest else stalled + 1
+        smallest = min(now, smallest)
+        polished = smallest <= q.tolerance and stalled >= STALLED_SOLVED
+        if polished or now <= q.enough[0] or q.used[0] >= q.iterations or q.budget[0] <= 0:
             return
-        _step(D, q, A, rhs, x, rows, order)
+        _step(r, q)
 
 
 @kernel
-def _step(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows: Integers, order: Integers) -> None:
-    """Make one Newton step: speeds (1 + D C) x = -D c, then f of each point from its own speed, part by part.
+def _step(r: PointRows, q: ConeProblem) -> None:
+    """Make one Newton step: (1 + Y^T C Y) y = -Y^T c, then f of each point from its own velocity.
 
-    Open points are not in the system, because their impulses vanish for any x.
+    Open points are not in the system, because their impulses vanish for any y.
     """
-    n = q.points[0]
-    parts = 0
-    for m in range(n):
-        parts = max(parts, q.foot[m] + 1)
+    size = r.y.shape[0]
+    for i in range(size):
+        r.rhs[i] = 0.0
+        row = r.A[i]
+        for j in range(size):
+            row[j] = 0.0
+        row[i] = 1.0
+    entries = 0
+    for m in range(q.points[0]):
         linearise(q, m)
         by = 1.0 / q.mobility[m]
         for a in range(3):
             q.c[m, a] *= by
+            q.f[m, a] -= q.c[m, a]
             for b in range(3):
                 q.C[m, a, b] *= by
-    q.budget[0] -= 18 * n * n + PER_POINT * n
-    for m in range(n):
-        for a in range(3):
-            q.f[m, a] -= q.c[m, a]
-    for part in range(parts):
-        _solve_part(D, q, part, A, rhs, x, rows, order)
-
-
-@kernel
-def _solve_part(
-    D: Array, q: ConeProblem, part: int, A: Array, rhs: Array, x: Array, rows: Integers, order: Integers
-) -> None:
-    """Subtract from the impulses of a ``part`` the contribution of the speeds of a Newton step."""
-    n, size = q.points[0], 0
-    for m in range(n):
-        if q.foot[m] == part and q.C[m, 2, 2] != 0.0:
-            rows[size] = m
-            size += 1
-    q.budget[0] -= 9 * size * size * (size + 4)
-    for j in range(size):
-        for a in range(3):
-            row = D[3 * rows[j] + a]
-            total = 0.0
-            for m in range(n):
-                total -= row[3 * m] * q.c[m, 0] + row[3 * m + 1] * q.c[m, 1] + row[3 * m + 2] * q.c[m, 2]
-            rhs[3 * j + a] = total
-            for k in range(size):
-                m = rows[k]
-                d0, d1, d2 = row[3 * m], row[3 * m + 1], row[3 * m + 2]
-                for b in range(3):
-                    A[3 * j + a, 3 * k + b] = d0 * q.C[m, 0, b] + d1 * q.C[m, 1, b] + d2 * q.C[m, 2, b]
-            A[3 * j + a, 3 * j + a] += 1.0
-    if not factor_pivoted(A, 3 * size, order):
+        add_impulse(r, m, (-q.c[m, 0], -q.c[m, 1], -q.c[m, 2]), r.rhs)
+        if q.C[m, 2, 2] != 0.0:
+            _add_point(r, q, m)
+            entries += r.width[m] * r.width[m]
+    operations = factor_from_end(r.A, r.order)
+    q.budget[0] -= 6 * entries + 2 * size * size + operations + PER_POINT * q.points[0]
+    if operations == 0:
         return
-    solve_factored(A, 3 * size, order, rhs, x)
-    for j in range(size):
-        m = rows[j]
-        for a in range(3):
-            q.f[m, a] -= q.C[m, a, 0] * x[3 * j] + q.C[m, a, 1] * x[3 * j + 1] + q.C[m, a, 2] * x[3 * j + 2]
+    solve_from_end(r.A, r.order, r.rhs, r.step)
+    for m in range(q.points[0]):
+        if q.C[m, 2, 2] != 0.0:
+            ux, uy, uz = velocity_at(r, m, r.step)
+            for a in range(3):
+                q.f[m, a] -= q.C[m, a, 0] * ux + q.C[m, a, 1] * uy + q.C[m, a, 2] * uz
 
 
 @kernel
-def _sweep(D: Array, q: ConeProblem) -> None:
+def _add_point(r: PointRows, q: ConeProblem, m: int) -> None:
+    """Add Y^T C Y of point ``m`` to the system of a Newton step."""
+    rows, column, width = r.Y[m], r.column[m], r.width[m]
+    C = q.C[m]
+    for i in range(width):
+        x, y, z = rows[0, i], rows[1, i], rows[2, i]
+        b0 = x * C[0, 0] + y * C[1, 0] + z * C[2, 0]
+        b1 = x * C[0, 1] + y * C[1, 1] + z * C[2, 1]
+        b2 = x * C[0, 2] + y * C[1, 2] + z * C[2, 2]
+        row = r.A[column[i]]
+        for j in range(width):
+            row[column[j]] += b0 * rows[0, j] + b1 * rows[1, j] + b2 * rows[2, j]
+
+
+@kernel
+def _sweep(r: PointRows, q: ConeProblem) -> None:
     """Sweep over the contacts: reduce the speed of each one and project its impulse on the cone."""
-    n = q.points[0]
+    _fill_speeds(r, q)
+    entries = 0
     for _ in range(SWEEPS):
-        for m in range(n):
-            i = 3 * m
-            u0, u1, u2 = q.g[m, 0], q.g[m, 1], q.g[m, 2]
-            for k in range(n):
-                for b in range(3):
-                    f = q.f[k, b]
-                    u0 += D[i, 3 * k + b] * f
-                    u1 += D[i + 1, 3 * k + b] * f
-                    u2 += D[i + 2, 3 * k + b] * f
-            own = D[i : i + 3, i : i + 3]
-            q.f[m, 0], q.f[m, 1], q.f[m, 2] = solve_point(own, q.f[m], q.mu[m], u0, u1, u2)
+        for m in range(q.points[0]):
+            ux, uy, uz = velocity_at(r, m, r.y)
+            x, y, z = solve_point(r.own[m], q.f[m], q.mu[m], q.g[m, 0] + ux, q.g[m, 1] + uy, q.g[m, 2] + uz)
+            add_impulse(r, m, (x - q.f[m, 0], y - q.f[m, 1], z - q.f[m, 2]), r.y)
+            q.f[m, 0], q.f[m, 1], q.f[m, 2] = x, y, z
+            entries += r.width[m]
     q.used[0] += SWEEPS
-    q.budget[0] -= SWEEPS * n * (9 * n + PER_POINT)
+    q.budget[0] -= 6 * entries + SWEEPS * PER_POINT * q.points[0]

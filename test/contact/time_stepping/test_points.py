@@ -8,48 +8,52 @@ import numpy as np
 import pytest
 
 from bipedsim.contact.time_stepping.cone_problem import ConeProblem
-from bipedsim.contact.time_stepping.points import solve_points
-from bipedsim.numerics import Array, Integers, box, entry
+from bipedsim.contact.time_stepping.points import PointRows, fill_own, solve_points
+from bipedsim.numerics import Array, box, entry
 
-POINTS = 8
+POINTS, VELOCITIES = 8, 12
 
 
 class Room(NamedTuple):
-    """A problem, its matrix, and room to solve it."""
+    """A problem and the rows of its points."""
 
     problem: ConeProblem
-    D: Array
-    A: Array
-    rhs: Array
-    x: Array
-    rows: Integers
-    order: Integers
+    rows: PointRows
 
 
 @entry
 def _solve(boxed: Any) -> bool:
     a = boxed.arrays
-    return solve_points(a.D, a.problem, a.A, a.rhs, a.x, a.rows, a.order)
+    return solve_points(a.rows, a.problem)
+
+
+@entry
+def _fill_own(boxed: Any) -> None:
+    fill_own(boxed.arrays.rows, boxed.arrays.problem)
 
 
 def problem(rng: np.random.Generator, tolerance: float) -> tuple[ConeProblem, Array]:
-    """Return points of two bodies, some of them separating, and their Delassus matrix, which is rank deficient."""
-    J = rng.normal(size=(3 * POINTS, 12))
-    D = J @ J.T
+    """Return points of two bodies, some of them separating, and their rows, which are dependent."""
+    J = rng.normal(size=(3 * POINTS, VELOCITIES))
     q = ConeProblem.of_feet(0, POINTS, tolerance, 1000)
     q.points[0] = POINTS
     q.mu[:] = rng.uniform(0.2, 1.5, POINTS)
-    q.mobility[:] = np.diagonal(D).reshape(POINTS, 3).mean(axis=1)
-    q.g[:] = (J @ rng.normal(size=12)).reshape(POINTS, 3)
+    q.g[:] = (J @ rng.normal(size=VELOCITIES)).reshape(POINTS, 3)
     q.scale[0] = np.abs(q.g).max()
-    return q, D
+    return q, J
 
 
-def solve(q: ConeProblem, D: Array) -> bool:
-    """Solve it, with room of its size."""
-    n = 3 * POINTS
-    whole = np.zeros((2, n), dtype=np.int64)
-    return bool(_solve(box(Room(q, D, np.zeros((n, n)), np.zeros(n), np.zeros(n), whole[0], whole[1]))))
+def solve(q: ConeProblem, J: Array) -> bool:
+    """Solve it; the entries of each row are in an order of its own."""
+    rows = PointRows.of_size(POINTS, VELOCITIES)
+    rows.width[:] = VELOCITIES
+    for m in range(POINTS):
+        rows.column[m] = np.random.default_rng(m).permutation(VELOCITIES)
+        rows.Y[m] = J[3 * m : 3 * m + 3, rows.column[m]]
+    boxed = box(Room(q, rows))
+    _fill_own(boxed)
+    np.testing.assert_allclose(q.mobility, np.einsum("ij,ij->i", J, J).reshape(POINTS, 3).mean(axis=1), rtol=1e-13)
+    return bool(_solve(boxed))
 
 
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-8])
@@ -58,10 +62,10 @@ def test_a_point_that_leaves_carries_nothing(tolerance: float) -> None:
     rng = np.random.default_rng(0)
     left = 0
     for _ in range(200):
-        q, D = problem(rng, tolerance)
-        if not solve(q, D):
+        q, J = problem(rng, tolerance)
+        if not solve(q, J):
             continue
-        np.testing.assert_allclose(q.u, (D @ q.f.ravel()).reshape(-1, 3) + q.g, atol=1e-12 * q.scale[0])
+        np.testing.assert_allclose(q.u, (J @ (J.T @ q.f.ravel())).reshape(-1, 3) + q.g, atol=1e-12 * q.scale[0])
         leaves = q.u[:, 2] > 2.0 * tolerance * q.scale[0]
         assert (q.f[leaves] == 0.0).all()
         left += int(leaves.sum())
@@ -72,14 +76,14 @@ def test_a_budget_cuts_short_and_leaves_half() -> None:
     rng = np.random.default_rng(0)
     cut = 0
     for _ in range(100):
-        q, D = problem(rng, 1e-8)
+        q, J = problem(rng, 1e-8)
         before = int(q.budget[0])
-        solve(q, D)
+        solve(q, J)
         took, alone = before - int(q.budget[0]), q.f.copy()
         for given in (0, took // 20, 2 * took + 2):
             q.f[:] = 0.0
             q.budget[0] = given
-            solved = solve(q, D)
+            solved = solve(q, J)
             assert solved == (q.residual[0] <= q.tolerance)
             assert np.isfinite(q.f).all()
             assert (np.hypot(q.f[:, 0], q.f[:, 1]) <= q.mu * q.f[:, 2] * (1.0 + 1e-9) + 1e-12).all()
@@ -94,10 +98,10 @@ def test_no_impulse_is_outside_its_cone(tolerance: float) -> None:
     """This holds even if the bodies cannot reach the required speeds, so that there is no solution."""
     rng = np.random.default_rng(0)
     for _ in range(300):
-        q, D = problem(rng, tolerance)
+        q, J = problem(rng, tolerance)
         q.g[:] = 3.0 * rng.normal(size=q.g.shape)
         q.scale[0] = np.abs(q.g).max()
         q.budget[0] = rng.choice([0, 500, 2000, 10_000_000])
-        solve(q, D)
+        solve(q, J)
         assert (np.hypot(q.f[:, 0], q.f[:, 1]) <= q.mu * q.f[:, 2] + 1e-12 * np.abs(q.f).max()).all()
         assert (q.f[q.mobility * q.f[:, 2] <= 1e-14 * q.scale[0]] == 0.0).all()
