@@ -23,6 +23,9 @@ from bipedsim.numerics import Array, Integers, Three, act, assign, cross, entry,
 FLOATS, TURNS_X, TURNS_Y, TURNS_Z, TURNS, SLIDES = range(6)
 """Kinds of joints: free-flyer; revolute about the x, y or z axis of its frame, or about any other axis; prismatic."""
 UNIVERSE = 0
+_EPSILON = float(np.finfo(np.float64).eps)
+_SMALL = _EPSILON**0.25
+"""Angle [rad], and square of an angle, below which pinocchio uses series."""
 _ALIGNED = {"X": TURNS_X, "Y": TURNS_Y, "Z": TURNS_Z}
 _AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 
@@ -192,6 +195,62 @@ def place(s: Joints, q: Array) -> None:
         locate(s, s.order[n], q)
     for a in range(3):
         s.origin[a] = s.poses[1, 9 + a]
+
+
+@kernel
+def integrate(s: Joints, q: Array, step: Array, out: Array) -> None:
+    """Fill ``out`` (nq,) with ``q`` (nq,) moved by the displacement ``step`` (nv,): pinocchio's integrate, to the bit.
+
+    The base moves along a screw. The order of the operations is that of pinocchio and Eigen.
+    """
+    for j in range(1, s.parent.shape[0]):
+        i, k = s.idx_q[j], s.idx_v[j]
+        if s.kind[j] == FLOATS:
+            _integrate_base(q[i:], step[k:], out[i:])
+        else:
+            out[i] = q[i] + step[k]
+
+
+@kernel
+def _integrate_base(q: Array, step: Array, out: Array) -> None:
+    """Fill ``out`` (7,) with the pose ``q`` (7,) of a free-flyer moved by ``step`` (6,)."""
+    v, w, axis, d = (step[0], step[1], step[2]), (step[3], step[4], step[5]), (q[3], q[4], q[5]), q[6]
+    square = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
+    t2 = square + _EPSILON * _EPSILON
+    t = math.sqrt(t2)
+    if t < _SMALL:
+        swing, lag = 0.5 - t2 / 24.0, 1.0 / 6.0 - t2 / 120.0
+    else:
+        inverse = 1.0 / t2
+        swing, lag = (1.0 - math.cos(t)) * inverse, (t - math.sin(t)) * inverse / t
+    if square > _SMALL:
+        half = math.sin(0.5 * t)
+        x, y, z, c = half * (w[0] / t), half * (w[1] / t), half * (w[2] / t), math.cos(0.5 * t)
+    else:
+        quarter = square / 4.0
+        half = 0.5 * (1.0 - quarter / 6.0 + quarter * quarter / 120.0)
+        x, y, z, c = half * w[0], half * w[1], half * w[2], 1.0 - quarter / 2.0 + quarter * quarter / 24.0
+    a = cross(w, v)
+    b = cross(w, a)
+    p = (
+        v[0] + swing * a[0] + lag * b[0],
+        v[1] + swing * a[1] + lag * b[1],
+        v[2] + swing * a[2] + lag * b[2],
+    )
+    u = cross(axis, p)
+    u = (u[0] + u[0], u[1] + u[1], u[2] + u[2])
+    turned = cross(axis, u)
+    for i in range(3):
+        out[i] = p[i] + d * u[i] + turned[i] + q[i]
+    x, y, z, c = (
+        (d * x + axis[1] * z) - (axis[2] * y - axis[0] * c),
+        (d * y + axis[1] * c) + (axis[2] * x - axis[0] * z),
+        (d * z - axis[1] * x) + (axis[2] * c + axis[0] * y),
+        (d * c - axis[1] * y) - (axis[2] * z + axis[0] * x),
+    )
+    sign = -1.0 if (x * axis[0] + z * axis[2]) + (y * axis[1] + c * d) < 0.0 else 1.0
+    scale = sign * ((3.0 - ((x * x + z * z) + (y * y + c * c))) / 2.0)
+    out[3], out[4], out[5], out[6] = x * scale, y * scale, z * scale, c * scale
 
 
 @entry

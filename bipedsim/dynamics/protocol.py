@@ -97,10 +97,12 @@ class Progress(NamedTuple):
     Attributes:
         fastest: (1,) largest entry of the velocity after it.
         memory: (1,) a :class:`MemoryUse`, to apply before the contact model is called and after the attempt.
+        end: (nq,) configuration at the end of the step, filled when the step is taken.
     """
 
     fastest: Annotated[Array, 1]
     memory: Annotated[Integers, 1]
+    end: Annotated[Array, "q"]
 
 
 class Contact(Protocol):

@@ -11,7 +11,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from bipedsim.dynamics.bodies import BodyPoints
-from bipedsim.dynamics.equations import Equations, fill_equations
+from bipedsim.dynamics.equations import Equations
 from bipedsim.dynamics.flight import Airborne
 from bipedsim.dynamics.joints import place_joints
 from bipedsim.dynamics.landing import SLOW, Landing
@@ -82,6 +82,7 @@ class Dynamics:
         misplaced: Whether the last :meth:`move` or :meth:`closed` left a loop open, or found no attitude in flight.
         displacement: (nv,) displacement in the last step: h v+, or the integral of the velocity for forces that act
             within the step.
+        end: (nq,) configuration at the end of the last step that returned TAKEN, before loops are closed.
         com: (3,) centre of mass in the world at the beginning of the last step [m].
         sole_origins: (K, 3) sole origins in the world at the beginning of the last step [m].
         ground_axes: (K, 3, 3) axes (t1, t2, n) of the ground under each foot in the last step, as columns.
@@ -133,11 +134,9 @@ class Dynamics:
         self._airborne = Airborne(robot, self.tree, self.stops, self.loops, self.com)
         self.flight = self._airborne.flight
         self._closing = Closing(robot.model, self.loops, self.tree) if robot.loops else None
-        self._filled, self._joints = box(self.equations), box(self.equations.joints)
-        nothing = np.zeros(self._model.nq), np.zeros(self._model.nv)
-        with announced("rigid-body dynamics", 5):
-            self._fill_equations = ready(fill_equations, self._filled, *nothing)
-        self.progress = zeros_of(Progress, {})
+        self._joints = box(self.equations.joints)
+        self.progress = zeros_of(Progress, {"q": self._model.nq})
+        self.end = self.progress.end
         self._boxed = box(self._arrays)
         self._contact: Contact | None = None
         self._runner: _Compiled | _InPython | None = None
@@ -151,7 +150,7 @@ class Dynamics:
     @property
     def _arrays(self) -> StepArrays:
         parts = self.tree, self.foothold, self.projection, self.landing, self.flight, self.stops
-        return StepArrays(*parts, self.loops, self.bodies, self.pairs, self.progress)
+        return StepArrays(self.equations, *parts, self.loops, self.bodies, self.pairs, self.progress)
 
     def project(self, q: Array, v: Array, tau_joint: Array) -> Projection:
         """Return the projection of the step from (q, v) under the torques ``tau_joint`` (nu,); the next call reuses it.
@@ -163,7 +162,6 @@ class Dynamics:
         needed = self._model.nq, self._model.nv, len(self.tree.actuated)
         if sizes != needed:
             raise ValueError(f"q, v and tau_joint have {sizes} entries instead of {needed}")
-        self._fill(q, v)
         project(self._boxed, q, v, tau_joint, _WITHIN, 1.0)
         self._q = q
         return self.projection
@@ -196,7 +194,6 @@ class Dynamics:
             An :class:`Outcome`: TAKEN, BAD_TORQUE, DIVERGED, IMPACT, FLIGHT or BODY_CONTACT. For IMPACT, ``change`` is
             the change of v in the step without the impact.
         """
-        self._fill_equations(self._filled, q, v)
         if contact is not self._contact:
             self._take(contact)
         part = _WITHIN if contact.late is not None else _WHOLE if split else _CLOSED if flies else _UNSPLIT
@@ -252,7 +249,6 @@ class Dynamics:
         Returns:
             An outcome, as :meth:`step`.
         """
-        self._fill(q, v)
         return self._part(q, v, tau_joint, Part.IMPACT.value)
 
     def rest(self, q: Array, v: Array, tau_joint: Array, left: float) -> int:
@@ -261,7 +257,6 @@ class Dynamics:
         Returns:
             An outcome, as :meth:`step`.
         """
-        self._fill(q, v)
         return self._part(q, v, tau_joint, Part.REST.value, left)
 
     def touch(self, q: Array, v: Array, tau_joint: Array, contact: Contact, coupling: Coupling) -> int:
@@ -274,7 +269,6 @@ class Dynamics:
         Returns:
             TAKEN, BAD_TORQUE or DIVERGED.
         """
-        self._fill(q, v)
         if contact is not self._contact:
             self._take(contact)
         part = _UNSPLIT if contact.late is None else _WITHIN
@@ -406,9 +400,6 @@ class Dynamics:
     def place(self, q: Array) -> None:
         """Fill the poses of the bodies at ``q`` (nq,), ``tree.poses``."""
         place_joints(self._joints, q)
-
-    def _fill(self, q: Array, v: Array) -> None:
-        self._fill_equations(self._filled, q, v)
 
 
 class _Compiled:

@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 
 from bipedsim.dynamics import tree as kernels
 from bipedsim.dynamics.bodies import BodyPoints, anything_near, touches_ground
+from bipedsim.dynamics.equations import Equations, fill
 from bipedsim.dynamics.flight import Flight, look_ahead
+from bipedsim.dynamics.joints import integrate
 from bipedsim.dynamics.landing import RESTING, Landing, arrives, lift, touch
 from bipedsim.dynamics.loops import Loops, hold_loops, read_loops
 from bipedsim.dynamics.pairs import Pairs, any_pair_near, any_pair_touches
@@ -32,6 +34,7 @@ from bipedsim.numerics import Array, entry, keep, kernel, put_back
 class StepArrays(NamedTuple):
     """Store all arrays of a step except the contact model."""
 
+    equations: Equations
     tree: Tree
     foothold: Foothold
     projection: Projection
@@ -53,8 +56,12 @@ class StepWithContact(NamedTuple):
 
 @kernel
 def _begin(a: Any, q: Array, v: Array, tau_joint: Array, part: int, left: float) -> int:
-    """Fill the projection of ``a`` for a part of the step that lasts the fraction ``left`` of h; return an outcome."""
+    """Fill the equations of motion and the projection for a part of the step; return an outcome.
+
+    The part lasts the fraction ``left`` of h.
+    """
     a.progress.memory[0] = MemoryUse.NOTHING.value
+    fill(a.equations, q, v)
     if not kernels.project(a.tree, a.foothold, a.projection, v, tau_joint, 0.0 if part == Part.IMPACT else 1.0):
         return Outcome.BAD_TORQUE.value
     a.projection.parted[0] = part == Part.IMPACT or part == Part.REST
@@ -160,6 +167,7 @@ def _apply(a: Any, q: Array, v: Array, impulse: Array, late: Array, part: int, a
     if a.stops.near[0] or attempt == Attempt.COUPLED:
         # An iterative solve and the rounding of large impulses may both exceed a limit slightly.
         keep_within(a.stops, a.tree, q)
+    integrate(a.equations.joints, q, a.tree.step, a.progress.end)
     return Outcome.TAKEN.value
 
 
@@ -245,7 +253,7 @@ def finish(step: Any, q: Array, v: Array, impulse: Array, late: Array, part: int
 # numba compiles a step per type of the packed argument struct, and this type contains the contact model's kernel.
 @entry
 def attempt_compiled(step: Any, q: Array, v: Array, tau_joint: Array, part: int, left: float, attempt: int) -> int:
-    """Make an attempt, from (M, nle, J, state) to v+, wrenches and modes; see :class:`Outcome`."""
+    """Make an attempt, from the state to q+, v+, wrenches and modes; see :class:`Outcome`."""
     a, c = step.arrays.step, step.arrays.contact
     outcome = _prepare(a, q, v, tau_joint, part, left, attempt)
     if outcome != Outcome.TAKEN:

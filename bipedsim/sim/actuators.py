@@ -264,7 +264,8 @@ class Actuators(Participant):
         self.asked = Asked(self.command)
         self._shape = self.command.shape
         self._closed = False
-        self._take = ready(take_finite, self.command, self.command)
+        # Commands may be rows or columns of a larger array.
+        self._take = ready(take_finite, np.zeros((nu, 2))[:, 0], self.command)
 
     def take(self, command: Array | Command) -> None:
         """Accept the command of a control tick; see :meth:`Simulator.step`.
@@ -279,7 +280,7 @@ class Actuators(Participant):
             command = numbers("command", command)
         if self._closed or command.shape != self._shape:
             self._take_setpoint(command)
-        elif not self._take(command if command.flags.c_contiguous else command.copy(), self.command):
+        elif not self._take(command, self.command):
             checked_vector("tau_joint", command, self._robot.nu, self._robot.name)
 
     def _take_setpoint(self, asked: Array) -> None:
@@ -352,7 +353,7 @@ class Actuators(Participant):
             False, with nothing changed, if a value is not finite.
         """
         d = self._drives
-        if not take_finite(np.ascontiguousarray(command), d.newest[EFFORT]):
+        if not self._take(np.asarray(command, dtype=np.float64), d.newest[EFFORT]):
             return False
         d.newest[:EFFORT] = d.newest[EFFORT + 1 : LIMIT] = 0.0
         d.newest[LIMIT] = np.inf

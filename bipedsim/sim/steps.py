@@ -64,7 +64,7 @@ class Steps:
         self._contact = contact
         self._h = physics_dt
         self._parts = Parts(dynamics.projection, contact.result)
-        self._landed = False
+        self._landed = self._ended = False
         self._stops, self._loops = dynamics.stops, dynamics.loops
         self._arrival = arrival = Arrival.of_robot(dynamics, contact, self._parts.sums)
         self._boxed = box(arrival)
@@ -102,12 +102,19 @@ class Steps:
             return self._touch(q, v, torque, judge)
         d = self._dynamics
         unresolved = self._counters[UNRESOLVED]
-        outcome = d.step(q, v, torque, self._contact, self._events, self._events)
+        outcome: int = d.step(q, v, torque, self._contact, self._events, self._events)
+        self.stopped = False
+        self._ended = not outcome and not self._near[0] and not self._chained
+        if self._ended:
+            # Nearly all steps end here.
+            self._landed = False
+            if judge is not None:
+                judge(q, v, 1.0)
+            return outcome
         if outcome == _BODY_CONTACT:
             return self._touch(q, v, torque, judge)
         if outcome == _FLIGHT:
             return self._fly(q, v, torque, judge)
-        self.stopped = False
         if self._near[0] or self._chained:
             self._record_limits(self._fixed[0] > 0)
         self._landed = outcome == _IMPACT
@@ -152,7 +159,7 @@ class Steps:
         """Take an undivided step with all contacts solved together."""
         touching = self._touching
         assert touching is not None
-        self._landed = self.stopped = False
+        self._landed = self._ended = self.stopped = False
         self.touched = True
         outcome = self._dynamics.touch(q, v, torque, self._contact, touching)
         if self._near[0] or self._chained:
@@ -192,6 +199,9 @@ class Steps:
 
     def move(self, q: Array, v: Array) -> Array:
         """Return the configuration (nq,) at the end of the step from ``q``; see :meth:`Dynamics.move`."""
+        if self._ended:
+            self._q = after = self._dynamics.end.copy()
+            return after
         self._q = after = self._dynamics.move(self._place if self._landed else q, v)
         if self._dynamics.misplaced:
             self._parts.fail()
