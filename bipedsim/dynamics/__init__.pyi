@@ -20,7 +20,6 @@ from .joints import (
     move as move,
     place as place,
     place_joints as place_joints,
-    span as span,
 )
 from .landing import Landing as Landing
 from .loops import Loops as Loops

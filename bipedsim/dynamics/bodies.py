@@ -213,14 +213,14 @@ def patch_below(ground: GroundArrays, g: int, point: tuple[float, float, float],
 @kernel
 def twist_of(b: BodyPoints, t: Tree, i: int, v: Array, x: Array) -> None:
     """Fill ``b.twist`` with the motion of body ``i`` at the world origin for the velocity v + x (nv,)."""
-    for a in range(6):
-        b.twist[a] = 0.0
+    ux = uy = uz = wx = wy = wz = 0.0
     leaf = b.leaf[b.joint[i]]
     for d in range(t.depth[leaf]):
         k = t.ancestors[leaf, d]
-        speed = v[k] + x[k]
-        for a in range(6):
-            b.twist[a] += t.J_rows[k, a] * speed
+        speed, J = v[k] + x[k], t.J_rows[k]
+        ux, uy, uz = ux + J[0] * speed, uy + J[1] * speed, uz + J[2] * speed
+        wx, wy, wz = wx + J[3] * speed, wy + J[4] * speed, wz + J[5] * speed
+    b.twist[0], b.twist[1], b.twist[2], b.twist[3], b.twist[4], b.twist[5] = ux, uy, uz, wx, wy, wz
 
 
 @kernel

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.dynamics.joints import FLOATS, Joints, move, place, span
+from bipedsim.dynamics.joints import FLOATS, Joints, move, place
 from bipedsim.numerics import (
     Array,
     Integers,
@@ -201,7 +201,6 @@ def fill(e: Equations, q: Array, v: Array) -> None:
     s = e.joints
     place(s, q)
     for j in range(1, s.parent.shape[0]):
-        span(s, j)
         move(s, j, v)
         _init_subtree(e, j)
     for a in range(10):
@@ -238,7 +237,6 @@ def gather_momentum(e: Equations, q: Array, v: Array, momentum: Array) -> None:
     for a in range(6):
         momentum[a] = 0.0
     for j in range(1, s.parent.shape[0]):
-        span(s, j)
         move(s, j, v)
         c, inertia, m, twist = lever(s, j), turned_inertia(s, j), s.mass[j], s.twists[j]
         u = point_velocity(twist, c)

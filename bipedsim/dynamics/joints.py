@@ -34,7 +34,7 @@ class Joints(NamedTuple):
     """Store the joints j of a model and their bodies, with nv velocities in total; joint 0 is the world.
 
     Attributes:
-        order: (n,) joints that are evaluated, each after its parent.
+        order: (n,) joints whose motion is evaluated, each after its parent.
         parent, kind, idx_q, idx_v: (joints,) parent, kind, and first index in q and in v of each joint.
         axis: (joints, 3) axes of revolute and prismatic joints, in the joint frames.
         placement: (joints, 12) pose of the joint frame in its parent's frame at zero joint position: rotation, column
@@ -45,6 +45,7 @@ class Joints(NamedTuple):
         poses: (joints, 12) of the joints in the world, in the format of ``placement``.
         origin: (3,) reference point of all motions, in the world [m].
         S: (nv, 6) motion axis of each velocity, linear first.
+        placed: (nq,) configuration of ``poses``, ``origin`` and ``S``; NaN before the first.
         twists, accelerations: (joints, 6) velocity, and spatial acceleration minus gravity, linear first.
     """
 
@@ -62,6 +63,7 @@ class Joints(NamedTuple):
     poses: Annotated[Array, "J", 12]
     origin: Annotated[Array, 3]
     S: Annotated[Array, "v", 6]
+    placed: Array
     twists: Annotated[Array, "J", 6]
     accelerations: Annotated[Array, "J", 6]
 
@@ -71,7 +73,7 @@ class Joints(NamedTuple):
 
         Args:
             model: Its joints may be free-flyers, revolute or prismatic.
-            needed: Joints that are evaluated, together with their ancestors; all by default.
+            needed: Joints whose motion is evaluated, together with their ancestors; all by default.
 
         Raises:
             ConfigError: A joint is of another kind.
@@ -86,6 +88,7 @@ class Joints(NamedTuple):
             idx_q=np.array(list(model.idx_qs), dtype=np.int64),
             idx_v=np.array(list(model.idx_vs), dtype=np.int64),
             gravity=np.array(model.gravity.linear),
+            placed=np.full(model.nq, np.nan),
         )
         joints.poses[UNIVERSE, [0, 4, 8]] = 1.0
         joints.accelerations[UNIVERSE, :3] = -joints.gravity
@@ -190,11 +193,20 @@ def _about(axis: Three, a: Three, part: float, cosine: float, sine: float) -> Th
 
 @kernel
 def place(s: Joints, q: Array) -> None:
-    """Fill the poses of the joints and ``origin`` at ``q`` (nq,)."""
-    for n in range(s.order.shape[0]):
-        locate(s, s.order[n], q)
+    """Fill the poses of all joints, ``origin`` and ``S`` at ``q`` (nq,), unless they are those of ``q`` already."""
+    placed = True
+    for i in range(q.shape[0]):
+        placed = placed and s.placed[i] == q[i]
+    if placed:
+        return
+    for j in range(1, s.parent.shape[0]):
+        locate(s, j, q)
     for a in range(3):
         s.origin[a] = s.poses[1, 9 + a]
+    for j in range(1, s.parent.shape[0]):
+        _span(s, j)
+    for i in range(q.shape[0]):
+        s.placed[i] = q[i]
 
 
 @kernel
@@ -260,7 +272,7 @@ def place_joints(joints: Any, q: Array) -> None:
 
 
 @kernel
-def span(s: Joints, j: int) -> None:
+def _span(s: Joints, j: int) -> None:
     """Fill the motion axes ``S`` of the velocities of joint ``j``; its pose must be filled already."""
     pose, i = s.poses[j], s.idx_v[j]
     p = (pose[9] - s.origin[0], pose[10] - s.origin[1], pose[11] - s.origin[2])

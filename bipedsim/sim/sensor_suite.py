@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bipedsim.dynamics import Joints
 from bipedsim.model import HardwareParams, NoiseParams, Robot, differs
 from bipedsim.numerics import Array
 from bipedsim.sim.io import Observation
@@ -25,14 +26,22 @@ class SensorSuite(Participant):
         seed: Seed of the noise.
         effort: (nu,) torque of the drives, live [N.m].
         tick: Sums over a control tick, live.
+        placed: Joints whose poses the sensors share; see :class:`Sensors`.
     """
 
     name = "sensors"
 
     def __init__(
-        self, plant: Robot, hardware: HardwareParams, control_dt: float, seed: int, effort: Array, tick: Tick
+        self,
+        plant: Robot,
+        hardware: HardwareParams,
+        control_dt: float,
+        seed: int,
+        effort: Array,
+        tick: Tick,
+        placed: Joints,
     ) -> None:
-        self._sensors = Sensors(plant)
+        self._sensors = Sensors(plant, placed)
         self._noise: Noise | None = None
         if differs(hardware, NoiseParams):
             self._noise = Noise(hardware, self._sensors.observation, control_dt, seed)

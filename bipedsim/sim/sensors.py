@@ -16,7 +16,6 @@ from bipedsim.dynamics import (
     needs,
     place,
     place_joints,
-    span,
     turned_inertia,
 )
 from bipedsim.model import Robot
@@ -32,6 +31,7 @@ from bipedsim.numerics import (
     kernel,
     mul_t,
     point_acceleration,
+    ready,
     to_quaternion,
     turn_axes,
 )
@@ -42,7 +42,8 @@ class Instruments(NamedTuple):
     """Store the sensors of a robot with K feet: inputs, mounting frames and output.
 
     Attributes:
-        joints: Joints that carry an instrument or a sole, or are distal to an instrument, after the step.
+        joints: Joints of the robot after the step. Motions are those of joints that carry an instrument or a sole, or
+            are distal to an instrument.
         below: (joints,) whether each joint carries an ankle sensor or is distal to one.
         load: (joints, 6) force and torque for the motion of the subtree of each of these, in the world at ``origin``.
         imu_joint, imu_R, imu_p: Joint that carries the IMU, and the IMU frame in that joint.
@@ -120,7 +121,6 @@ def _move(s: Instruments, q, v, a):
     place(t, q)
     for n in range(t.order.shape[0]):
         j = t.order[n]
-        span(t, j)
         move(t, j, v)
         accelerate(t, j, a)
         if s.below[j]:
@@ -186,12 +186,14 @@ class Sensors:
 
     Args:
         robot: The robot, with joint order, IMU and ankle frames.
+        placed: Joints of the robot whose poses the sensors and the equations of motion share: the next step then need
+            not compute them again. By default the sensors have their own.
 
     Attributes:
         observation: The last measurement; always the same object.
     """
 
-    def __init__(self, robot: Robot) -> None:
+    def __init__(self, robot: Robot, placed: Joints | None = None) -> None:
         model = robot.model
         self.observation = obs = Observation.zeros(robot.nu, len(robot.soles))
         imu, placement = robot.imu_joint_id, robot.placement_joint_imu
@@ -200,6 +202,8 @@ class Sensors:
         below = [not set(model.supports[j]).isdisjoint(robot.ankle_joint_ids) for j in range(model.njoints)]
         carriers = {imu, *(sole.joint_id for sole in robot.soles)}
         joints = Joints.of_model(model, {*carriers, *np.flatnonzero(below).tolist()})
+        if placed is not None:
+            joints = joints._replace(poses=placed.poses, origin=placed.origin, S=placed.S, placed=placed.placed)
         self._joints = box(joints)
         self._instruments = box(
             Instruments(
@@ -224,6 +228,8 @@ class Sensors:
                 observation=obs,
             )
         )
+        vectors = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv), np.zeros(robot.nu)
+        self._measure = ready(_measure, self._instruments, *vectors, obs.foot_wrench)
 
     def measure(self, t: float, q: Array, v: Array, a: Array, tau_joint: Array, contact: ContactResult) -> Observation:
         """Return the measurements at time ``t``; the next call overwrites the observation.
@@ -236,7 +242,7 @@ class Sensors:
             contact: Ground reactions over the step.
         """
         self.observation.t = t
-        _measure(self._instruments, q, v, a, tau_joint, contact.wrench)
+        self._measure(self._instruments, q, v, a, tau_joint, contact.wrench)
         return self.observation
 
     def place(self, q: Array) -> None:

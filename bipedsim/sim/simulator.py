@@ -143,7 +143,8 @@ class Simulator:
         self.dynamics = Dynamics(plant, self.ground, self.physics_dt, self.hardware, shapes)
         self.solver: ContactModel = make_contact_model(contact, self.dynamics.projection, self.physics_dt, params)
         self.tick = Tick(self.solver.result, self.dynamics.acceleration, n_steps)
-        self.sensors = SensorSuite(plant, self.hardware, self.control_dt, seed, self.drives.effort, self.tick)
+        placed = self.dynamics.equations.joints
+        self.sensors = SensorSuite(plant, self.hardware, self.control_dt, seed, self.drives.effort, self.tick, placed)
         self.stepper, own_participants = assemble(self, plant, events)
         self._set_participants(Participants(own_participants))
         self.on_physics_step: Callable[[ContactResult, Array], None] | None = None
