@@ -79,24 +79,27 @@ def solve_cholesky(A, b, n, L, x) -> bool:
     largest = 0.0
     for i in range(n):
         largest = max(largest, A[i, i])
+        x[i] = b[i]
     floor = RANK_TOLERANCE * largest
-    for i in range(n):
-        y = b[i]
-        for j in range(i):
-            total = A[i, j]
-            for k in range(j):
-                total -= L[i, k] * L[j, k]
-            total *= L[j, j]
-            L[i, j] = total
-            y -= total * x[j]
-        total = A[i, i]
-        for k in range(i):
-            total -= L[i, k] * L[i, k]
+    # The entries of a column do not depend on each other, so the processor computes several at a time.
+    for j in range(n):
+        total = A[j, j]
+        for k in range(j):
+            total -= L[j, k] * L[j, k]
         if not total > floor:
             return False
         # L stores the inverse of the diagonal, because divisions are slow.
-        L[i, i] = 1.0 / np.sqrt(total)
-        x[i] = y * L[i, i]
+        inverse = 1.0 / np.sqrt(total)
+        L[j, j] = inverse
+        y = x[j] * inverse
+        x[j] = y
+        for i in range(j + 1, n):
+            total = A[i, j]
+            for k in range(j):
+                total -= L[i, k] * L[j, k]
+            total *= inverse
+            L[i, j] = total
+            x[i] -= total * y
     for i in range(n - 1, -1, -1):
         y = x[i] * L[i, i]
         x[i] = y
