@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from refusals import refusal
 
 from bipedsim.dynamics.equations import Equations, fill
-from bipedsim.dynamics.joints import Joints
+from bipedsim.dynamics.joints import Joints, integrate
 from bipedsim.model import ROBOTS, load_robot
 from bipedsim.numerics import Array, call
 
@@ -64,6 +64,34 @@ def test_trees_of_all_kinds_of_joints_have_the_equations_of_pinocchio(seed: int,
     model = tree(rng, floats)
     q = pin.integrate(model, pin.neutral(model), rng.uniform(-2.0, 2.0, model.nv))
     check(model, q, rng.normal(size=model.nv))
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), floats=st.booleans(), size=st.floats(1e-9, 30.0))
+def test_configurations_move_as_in_pinocchio(seed: int, floats: bool, size: float) -> None:
+    rng = np.random.default_rng(seed)
+    model = tree(rng, floats)
+    q = pin.integrate(model, pin.neutral(model), rng.uniform(-2.0, 2.0, model.nv))
+    moved = np.zeros(model.nq)
+    for step in (size * rng.normal(size=model.nv), np.zeros(model.nv)):
+        call(integrate, Joints.of_model(model), q, step, moved)
+        np.testing.assert_allclose(moved, pin.integrate(model, q, step), rtol=1e-14, atol=1e-14 * size)
+
+
+def test_poses_follow_every_change_of_the_configuration() -> None:
+    """The equations skip the poses only for the configuration that they were computed for."""
+    model = load_robot("biped14").model
+    e, v = Equations.of_model(model), np.zeros(model.nv)
+    q = np.zeros(model.nq)
+    q[6] = 1.0
+    call(fill, e, q, v)
+    for i in (0, 10, model.nq - 1):
+        q[i] += 0.3
+        call(fill, e, q, v)
+        fresh = Equations.of_model(model)
+        call(fill, fresh, q, v)
+        np.testing.assert_array_equal(e.M, fresh.M)
+        np.testing.assert_array_equal(e.joints.poses, fresh.joints.poses)
 
 
 def tree(rng: np.random.Generator, floats: bool) -> pin.Model:

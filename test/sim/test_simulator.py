@@ -190,6 +190,17 @@ def test_repeats_are_bit_identical(biped: Robot) -> None:
 
 
 @pytest.mark.long
+def test_measuring_changes_no_bits(biped: Robot) -> None:
+    measured, blind = Simulator(biped), Simulator(biped)
+    rng = np.random.default_rng(5)
+    for _ in range(300):
+        torque = 30.0 * rng.normal(size=biped.nu)
+        measured.step(torque)
+        blind.advance(torque)
+        np.testing.assert_array_equal(measured.q, blind.q)
+        np.testing.assert_array_equal(measured.v, blind.v)
+
+
 def test_other_processes_get_the_same_bits() -> None:
     program = (
         "import hashlib, numpy as np; from bipedsim.model import load_robot; from bipedsim.sim import Simulator\n"
