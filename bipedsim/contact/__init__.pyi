@@ -33,7 +33,22 @@ from .parts import (
     end_parts as end_parts,
 )
 from .selection.candidate import centre_of_pressure as centre_of_pressure
-from .time_stepping.cone_problem import ConeProblem as ConeProblem, floor_mobilities as floor_mobilities
+from .time_stepping.cone_admm import onto_cone as onto_cone
+from .time_stepping.cone_newton import (
+    NEWTON_STEPS as NEWTON_STEPS,
+    check_progress as check_progress,
+    linearise as linearise,
+)
+from .time_stepping.cone_problem import (
+    ConeProblem as ConeProblem,
+    clear_open_points as clear_open_points,
+    copy_points as copy_points,
+    floor_mobilities as floor_mobilities,
+    measure as measure,
+    reserve_budget as reserve_budget,
+)
+from .time_stepping.cone_solver import MILDER as MILDER, PATIENT as PATIENT, PROXIMAL as PROXIMAL, SOFTER as SOFTER
+from .time_stepping.cone_sweeps import SWEEPS as SWEEPS, solve_point as solve_point
 from .time_stepping.points import (
     PointRows as PointRows,
     add_impulse as add_impulse,

@@ -33,6 +33,8 @@ from bipedsim.numerics import (
 
 SUB_TURN, MOST_SUB_TURNS = 0.1, 1000
 """Maximum angle [rad] of a sub-step of the free rotation of an asymmetric body, and maximum number of sub-steps."""
+EXACT = 1e-5
+"""Angle [rad] of a free rotation up to which a single stage is exact to rounding."""
 SYMMETRIC = 1e-12
 """Relative difference below which two moments of inertia count as equal."""
 FAST = 0.3
@@ -175,8 +177,10 @@ def _rotate(b: Bodies, i: int, spin, s: float) -> None:
             count = 1 + int(angle / SUB_TURN)
         else:
             b.rough[0] += 1
+        stages = 1 if angle <= EXACT else len(STAGES)
         for _ in range(count):
-            for share in STAGES:
+            for k in range(stages):
+                share = STAGES[k] if stages > 1 else 1.0
                 t = share * s / count
                 _rotate_second(b, 0.5 * t * differs * m[1])
                 _rotate_top(b, moments, t)

@@ -8,7 +8,7 @@ import numpy as np
 
 from bipedsim.numerics import Array, Integers, assign, cross, kernel
 
-PAIRS, POINTS = 64, 512
+PAIRS, POINTS = 8, 16
 """Initial capacity for pairs of bodies that are near each other, and for their contact points in total."""
 WORLD = -1
 """Body number of the ground."""
@@ -28,6 +28,7 @@ class PairContacts(NamedTuple):
         origin: (P, 3) reference point of the relative twist, world [m].
         turn: (P, 3) rate of change of the normal [1/s].
         restitution: (P,) Newton's coefficient.
+        begin, end: (P,) first point of each pair, and the one after its last.
         pair: (M,) pair of each point.
         where: (M, 3) position in the world [m].
         gap: (M,) distance between the bodies at the point [m].
@@ -52,6 +53,8 @@ class PairContacts(NamedTuple):
     origin: Annotated[Array, "P", 3]
     turn: Annotated[Array, "P", 3]
     restitution: Annotated[Array, "P"]
+    begin: Annotated[Integers, "P"]
+    end: Annotated[Integers, "P"]
     pair: Annotated[Integers, "M"]
     where: Annotated[Array, "M", 3]
     gap: Annotated[Array, "M"]
@@ -78,6 +81,7 @@ def open_pair(c: PairContacts, first: int, second: int, shape: int, other: int) 
     c.second[p] = second
     c.shapes[p, 0] = shape
     c.shapes[p, 1] = other
+    c.begin[p] = c.end[p] = c.points[0]
     assign(c.turn[p], (0.0, 0.0, 0.0))
     return p
 
@@ -102,7 +106,7 @@ def add_point(c: PairContacts, p: int, point, gap: float, key: int) -> int:
     if m == c.pair.shape[0]:
         c.lost[0] += 1
         return -1
-    c.points[0] += 1
+    c.points[0] = c.end[p] = m + 1
     c.pair[m] = p
     assign(c.where[m], point)
     c.gap[m] = gap
@@ -172,9 +176,12 @@ def store_points(c: PairContacts, k: Memory) -> None:
 @kernel
 def restore_points(c: PairContacts, k: Memory) -> None:
     """Initialise the points with their forces of the last sub-step."""
+    n = -1
     for m in range(c.points[0]):
         p = c.pair[m]
-        for n in range(k.points[0]):
+        for _ in range(k.points[0]):
+            # The search begins after the last match, because the order of the points rarely changes.
+            n = n + 1 if n + 1 < k.points[0] else 0
             same = k.who[n, 0] == c.first[p] and k.who[n, 1] == c.second[p] and k.who[n, 2] == c.shapes[p, 0]
             if same and k.who[n, 3] == c.shapes[p, 1] and k.who[n, 4] == c.key[m]:
                 f = k.force[n]

@@ -1,6 +1,6 @@
 """Shapes that meet at a single point: crossing edges, a rim on a rounded shape, a corner on a side.
 
-coal computes such a point to some micrometres, and its normal to the square root of that, for any step. This module
+The nearest points of curved shapes are known to some micrometres only, and their normal less well. This module
 therefore replaces each shape by its local feature: a corner, a straight edge, the axis of a side, or a rim. Newton's
 method computes the two nearest points of these features. The same equations give the velocities of the points and of
 the normal. With unit tangents t1, t2 and d = x1 - x2, both d . t1 and d . t2 remain zero.

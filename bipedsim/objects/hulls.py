@@ -1,19 +1,14 @@
-"""PairContacts of boxes, cylinders and hulls: coal provides a direction, and the facing surfaces provide the points.
+"""Contacts of boxes, cylinders and hulls: the direction between the nearest points, and points of the facing surfaces.
 
-coal's contact patch has one depth for all of its points. A box that rocks on another needs a depth per point, accurate
-to rounding. So the contact normal is that of a face whenever the face separates the shapes as well as the best
-direction does.
+A box that rocks on another needs a depth per point, accurate to rounding. So the contact normal is that of a face
+whenever the face separates the shapes as well as the best direction does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-import coal
 import numpy as np
 
-from bipedsim.numerics import Array, Box, assign, cross, dot, entry, kernel, minus, ready
+from bipedsim.numerics import Array, assign, cross, dot, kernel, minus
 from bipedsim.objects.crossing import SLOPES, WORSE, cross_shapes, move_crossing
 from bipedsim.objects.narrow import (
     CAP,
@@ -30,7 +25,8 @@ from bipedsim.objects.narrow import (
     put_point,
     velocity,
 )
-from bipedsim.objects.shapes import BALL, BOX, CYLINDER, ObjectShape, ObjectShapes, corner
+from bipedsim.objects.nearest import find_nearest
+from bipedsim.objects.shapes import BALL, CYLINDER, ObjectShapes, corner
 
 AS_GOOD, NEARLY = 1e-6, 0.05
 """Tolerance for the separation by a face: absolute [m], and as a fraction of the distance.
@@ -38,12 +34,10 @@ AS_GOOD, NEARLY = 1e-6, 0.05
 Within it, a face separates two shapes as well as another direction does. Nearly aligned edges separate overlapping
 boxes slightly better, in an arbitrary direction.
 """
-CORE = 0.005
-"""Shrinkage of shapes for coal, as a fraction of their smallest dimension."""
 BESIDE = -1
 """Key of a point that is on no face."""
 AS_FOUND, FIRST_FACE, SECOND_FACE, CROSSING = range(4)
-"""Origin of the contact normal: coal, a face of the first or second shape, or the crossing of two features."""
+"""Origin of the contact normal: the nearest points, a face of the first or second shape, or the crossing of two features."""
 FAR = 0.2
 """Maximum rotation [rad] of the normal of a crossing in the rest of a step; beyond it the motion is not predicted."""
 FIRST = 1e-9
@@ -87,24 +81,17 @@ def _flat_normal(a: Near, i: int, d, out) -> bool:
 
 
 @kernel
-def _separate(a: Near, found: Array) -> tuple[int, float]:
-    """Compute the direction that separates two shapes best.
-
-    Args:
-        a: Arrays of the collision detection.
-        found: (11,) result of coal: shapes i and j, normal (3,), nearest point of each (3,).
+def _separate(a: Near, i: int, j: int) -> tuple[int, float]:
+    """Compute the direction that separates the shapes ``i`` and ``j`` best.
 
     Returns:
         Origin of the direction (``FIRST_FACE``, ``SECOND_FACE``, ``CROSSING`` or ``AS_FOUND``) and distance [m].
     """
     sh = a.shapes
-    i = int(found[0])
-    j = int(found[1])
-    n = found[2:5]
-    back = a.back
+    find_nearest(a.nearest, sh, i, j)
     # Direction from the second to the first shape, and the best separating face of either.
-    for x in range(3):
-        back[x] = -n[x]
+    back = a.nearest.normal
+    n = (-back[0], -back[1], -back[2])
     distance = -_farthest(sh, j, back) - _farthest(sh, i, n)
     own = a.own
     other = a.other
@@ -122,7 +109,7 @@ def _separate(a: Near, found: Array) -> tuple[int, float]:
         return whose, best
     better = AS_FOUND
     for slope in SLOPES:
-        if cross_shapes(a.crossing, sh, i, j, back, found[5:8], found[8:11], slope):
+        if cross_shapes(a.crossing, sh, i, j, back, a.nearest.at[0], a.nearest.at[1], slope):
             m = a.crossing.normal
             room = -_farthest(sh, j, m) - _farthest(sh, i, (-m[0], -m[1], -m[2]))
             if room >= distance - WORSE:
@@ -138,16 +125,15 @@ def _tolerance(distance: float) -> float:
 
 
 @kernel
-def _add_pair(a: Near, found: Array) -> float:
-    """Add the pair that coal has found, see :func:`_separate`; return the distance of the shapes [m]."""
+def _add_pair(a: Near, i: int, j: int) -> float:
+    """Add the contacts of the shapes ``i`` and ``j``; return their distance [m]."""
     sh = a.shapes
-    i = int(found[0])
-    j = int(found[1])
-    whose, room = _separate(a, found)
+    a.reach[0] = MARGIN + sh.sweep[i] + sh.sweep[j]
+    whose, room = _separate(a, i, j)
     if room > a.reach[0]:
         return room
     if whose in (AS_FOUND, CROSSING):
-        _add_single_point(a, i, j, room, found, whose == CROSSING)
+        _add_single_point(a, i, j, room, whose == CROSSING)
         return room
     reference = j if whose == SECOND_FACE else i
     incident = i if whose == SECOND_FACE else j
@@ -175,7 +161,7 @@ def _add_pair(a: Near, found: Array) -> float:
                 _follow(a, incident, m_k, a.keys[k], capped)
     # The shapes may meet next to the face.
     if least > room + _tolerance(room):
-        _put_between(a, p, i, j, room, found)
+        _put_between(a, p, i, j, room)
     return room
 
 
@@ -215,16 +201,16 @@ def _clipped(a: Near, reference: int, incident: int, m) -> int:
 
 
 @kernel
-def _add_single_point(a: Near, i: int, j: int, room: float, found: Array, crossing: bool) -> None:
-    """Add a pair of shapes that meet at one point: their crossing, or else the point of coal."""
+def _add_single_point(a: Near, i: int, j: int, room: float, crossing: bool) -> None:
+    """Add a pair of shapes that meet at one point: their crossing, or else the middle of their nearest points."""
     x = a.crossing
     sh = a.shapes
-    n = x.normal if crossing else a.back
+    n = x.normal if crossing else a.nearest.normal
     p = begin_pair(a, i, j, n)
     if p < 0:
         return
     if not crossing or not move_crossing(x, a.bodies, sh.body[i], sh.body[j], FAR / a.left[0]):
-        _put_between(a, p, i, j, room, found)
+        _put_between(a, p, i, j, room)
         return
     assign(a.contacts.turn[p], x.rate)
     out = x.round[0] + 0.5 * room
@@ -233,95 +219,36 @@ def _add_single_point(a: Near, i: int, j: int, room: float, found: Array, crossi
 
 
 @kernel
-def _put_between(a: Near, p: int, i: int, j: int, distance: float, found: Array) -> None:
+def _put_between(a: Near, p: int, i: int, j: int, distance: float) -> None:
     """Add the midpoint of the two nearest points."""
-    point = (0.5 * (found[5] + found[8]), 0.5 * (found[6] + found[9]), 0.5 * (found[7] + found[10]))
+    at = a.nearest.at
+    point = (0.5 * (at[0, 0] + at[1, 0]), 0.5 * (at[0, 1] + at[1, 1]), 0.5 * (at[0, 2] + at[1, 2]))
     one = velocity(a.bodies, a.shapes.body[i], point)
     two = velocity(a.bodies, a.shapes.body[j], point)
     moving = (0.5 * (one[0] + two[0]), 0.5 * (one[1] + two[1]), 0.5 * (one[2] + two[2]))
     put_point(a, p, point, distance, BESIDE, moving)
 
 
-@entry
-def _add(boxed: Any, found: Array, q: int) -> None:
-    a = boxed.arrays
-    a.reach[0] = MARGIN + a.shapes.sweep[int(found[0])] + a.shapes.sweep[int(found[1])]
-    a.room[q] = _add_pair(a, found)
+@kernel
+def add_hulls(a: Near) -> None:
+    """Add the contacts of all pairs of shapes that :func:`~bipedsim.objects.narrow.find_contacts` has listed."""
+    for q in range(a.asked[0]):
+        a.room[q] = _add_pair(a, a.ask[q, 0], a.ask[q, 1])
 
 
-@entry
-def _room(boxed: Any, found: Array) -> float:
-    _, room = _separate(boxed.arrays, found)
-    return room
+@kernel
+def spare_between(a: Near, least: float, first: bool) -> float:
+    """Return the minimum of ``least`` and the remaining distances [m] of the pairs to ``check``.
 
-
-def _core(shape: ObjectShape) -> Any:
-    """Return a slightly smaller coal geometry of a shape, in its own axes."""
-    if shape.kind == BALL:
-        return coal.Sphere(float((1.0 - CORE) * shape.size[0]))
-    if shape.kind == CYLINDER:
-        less = CORE * float(shape.size[:2].min())
-        return coal.Cylinder(float(shape.size[0] - less), float(2.0 * (shape.size[1] - less)))
-    if shape.kind == BOX:
-        return coal.Box(*(2.0 * (shape.size - CORE * shape.size.min())).tolist())
-    points, triangles = coal.StdVec_Vec3s(), coal.StdVec_Triangle()
-    for vertex in shape.vertices:
-        points.append((1.0 - CORE) * vertex)
-    for face in shape.faces:
-        for k in range(1, len(face) - 1):
-            triangles.append(coal.Triangle(face[0], face[k], face[k + 1]))
-    return coal.Convex(points, triangles)
-
-
-class Hulls:
-    """Query coal for the contacts of pairs of shapes.
-
-    Args:
-        shapes: The shapes.
+    Negative values mean that a pair is deeper than its contacts allow. Pairs with a positive value at the ``first``
+    trial end of a sub-step are not checked at earlier ends.
     """
-
-    def __init__(self, shapes: Sequence[ObjectShape]) -> None:
-        self._cores = [_core(shape) for shape in shapes]
-        self._poses = coal.Transform3s(), coal.Transform3s()
-        self._request = coal.DistanceRequest()
-        self._request.enable_signed_distance = True
-        self._result = coal.DistanceResult()
-        self._found: Array = np.zeros(11)
-
-    def warm_up(self, boxed: Box) -> None:
-        """Load or compile the kernels of :meth:`add` and :meth:`spare`."""
-        ready(_add, boxed, self._found, 0)
-        ready(_room, boxed, self._found)
-
-    def add(self, near: Near, boxed: Box) -> None:
-        """Add the contacts of all pairs in the query list of ``near``; ``boxed`` is the packed ``near``."""
-        for q, (i, j) in enumerate(near.ask[: near.asked[0]].tolist()):
-            self._ask(near, i, j)
-            _add(boxed, self._found, q)
-
-    def spare(self, near: Near, boxed: Box, least: float, first: bool) -> float:
-        """Return the minimum of ``least`` and the remaining distances [m] of the pairs to ``check``.
-
-        Negative values mean that a pair is deeper than its contacts allow. Pairs with a positive value at the ``first``
-        trial end of a sub-step are not checked at earlier ends.
-        """
-        for q in np.flatnonzero(near.check[: near.asked[0]]).tolist():
-            self._ask(near, *near.ask[q].tolist())
-            spare = _room(boxed, self._found) - min(near.room[q], 0.0) + DEEPER
-            least = min(least, spare)
-            if first:
-                near.check[q] = spare < 0.0
-        return least
-
-    def _ask(self, near: Near, i: int, j: int) -> None:
-        """Fill the result of coal for shapes ``i`` and ``j``."""
-        coal_result, result = self._found, self._result
-        for pose, s in zip(self._poses, (i, j), strict=True):
-            pose.setRotation(near.shapes.R[s])
-            pose.setTranslation(near.shapes.p[s])
-        result.clear()
-        coal_result[0], coal_result[1] = i, j
-        coal.distance(self._cores[i], self._poses[0], self._cores[j], self._poses[1], self._request, result)
-        coal_result[2:5] = result.normal
-        coal_result[5:8] = result.getNearestPoint1()
-        coal_result[8:11] = result.getNearestPoint2()
+    for q in range(a.asked[0]):
+        if not a.check[q]:
+            continue
+        _, room = _separate(a, a.ask[q, 0], a.ask[q, 1])
+        spare = room - min(a.room[q], 0.0) + DEEPER
+        least = min(least, spare)
+        if first:
+            a.check[q] = spare < 0.0
+    return least

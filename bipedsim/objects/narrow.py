@@ -13,6 +13,7 @@ from bipedsim.objects.bodies import Bodies, turns_far
 from bipedsim.objects.contacts import PAIRS, POINTS, WORLD, PairContacts, add_point, fill_axes, open_pair
 from bipedsim.objects.crossing import Crossing
 from bipedsim.objects.free_body import FreeBody, Link
+from bipedsim.objects.nearest import Nearest
 from bipedsim.objects.shapes import BALL, BOX, CYLINDER, ObjectShape, ObjectShapes, carry, carry_to_end, corner
 
 MARGIN = 1e-3
@@ -67,6 +68,7 @@ class Near(NamedTuple):
     Attributes:
         bodies, shapes, surface, ground, contacts: Bodies with their shapes and surfaces, the ground, and the contacts.
         crossing: Work arrays of a pair that meets at one point.
+        nearest: Nearest points of the current pair.
         links: (1,) whether links of the robot are included.
         ask: (Q, 2) pairs of shapes near each other that have no closed form.
         asked: (1,) number of these pairs.
@@ -78,7 +80,7 @@ class Near(NamedTuple):
         reach: (1,) maximum distance of points of the current pair [m].
         polygon, spare, side: (C, 3) work arrays.
         keys, spare_keys: (C,) work arrays.
-        back, own, other: (3,) work arrays.
+        own, other: (3,) work arrays.
         rim: (3, 3) axes of the frame of a rim, as rows.
         rim_rate: (3, 3) their rates of change [1/s].
         longest: (1,) longest sub-step for which these are accurate [s].
@@ -90,6 +92,7 @@ class Near(NamedTuple):
     ground: GroundArrays
     contacts: PairContacts
     crossing: Crossing
+    nearest: Nearest
     links: Annotated[Integers, 1]
     ask: Annotated[Integers, "Q", 2]
     asked: Annotated[Integers, 1]
@@ -107,7 +110,6 @@ class Near(NamedTuple):
     rim: Annotated[Array, 3, 3]
     rim_rate: Annotated[Array, 3, 3]
     longest: Annotated[Array, 1]
-    back: Annotated[Array, 3]
     own: Annotated[Array, 3]
     other: Annotated[Array, 3]
 
@@ -122,12 +124,13 @@ class Near(NamedTuple):
         corners = 2 * max(flat.faces.shape[2], CAP) + ground.region.shape[1]
         contacts = zeros_of(PairContacts, {"P": PAIRS, "M": POINTS})
         parts = {"bodies": bodies, "shapes": flat, "surface": surface, "ground": ground, "contacts": contacts}
-        return zeros_of(cls, {"Q": max(pairs, 1), "C": corners}, crossing=zeros_of(Crossing, {}), **parts)
+        work = {"crossing": zeros_of(Crossing, {}), "nearest": zeros_of(Nearest, {})}
+        return zeros_of(cls, {"Q": max(pairs, 1), "C": corners}, **parts, **work)
 
 
 @kernel
 def find_contacts(a: Near, s: float) -> None:
-    """Detect the contacts that may be loaded in the next ``s`` seconds, except those that need coal."""
+    """Detect the contacts that may be loaded in the next ``s`` seconds, and list the pairs without a closed form."""
     sh = a.shapes
     c = a.contacts
     c.pairs[0] = 0
@@ -362,10 +365,9 @@ def spare_room(a: Near, s: float) -> float:
             continue
         before = 0.0
         followed = False
-        for m in range(c.points[0]):
-            if c.pair[m] == p:
-                before = min(before, c.gap[m])
-                followed = c.own[m] == WORLD
+        for m in range(c.begin[p], c.end[p]):
+            before = min(before, c.gap[m])
+            followed = c.own[m] == WORLD
         if not followed:
             continue
         g = -1 - c.shapes[p, 1]
@@ -387,7 +389,7 @@ def spare_room(a: Near, s: float) -> float:
 
 @kernel
 def mark_pairs(a: Near, s: float) -> None:
-    """Mark the pairs queried with coal that may be deeper after ``s`` seconds, from their motion."""
+    """Mark the listed pairs that may be deeper after ``s`` seconds, from their motion."""
     sh = a.shapes
     b = a.bodies
     for q in range(a.asked[0]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bipedsim.numerics import kernel
+from bipedsim.numerics import Integers, kernel
 from bipedsim.objects.bodies import Bodies, fly
 from bipedsim.objects.contacts import WORLD, PairContacts
 from bipedsim.objects.solve import drift, normal_drift
@@ -80,47 +80,49 @@ def begin_part(b: Bodies, c: PairContacts, s: float, slow: float, last: bool) ->
 
 
 @kernel
-def collect_pairs(c: PairContacts, taken, chosen) -> int:
-    """Fill ``chosen`` with coupled pairs of active points that are not ``taken`` (P,); return their number."""
+def label_islands(c: PairContacts, taken: Integers, island: Integers) -> None:
+    """Fill ``island`` (N,) with a common number for bodies that are coupled by pairs that are not ``taken`` (P,).
+
+    Pairs without active points become taken.
+    """
+    for i in range(island.shape[0]):
+        island[i] = i
+    for p in range(c.pairs[0]):
+        if not _carries(c, p):
+            taken[p] = 1
+        if taken[p] or c.second[p] == WORLD:
+            continue
+        one, two = _root(island, c.first[p]), _root(island, c.second[p])
+        island[max(one, two)] = min(one, two)
+    for i in range(island.shape[0]):
+        island[i] = _root(island, i)
+
+
+@kernel
+def _root(island: Integers, i: int) -> int:
+    while island[i] != i:
+        i = island[i]
+    return i
+
+
+@kernel
+def collect_pairs(c: PairContacts, taken: Integers, island: Integers, chosen: Integers) -> int:
+    """Fill ``chosen`` with the pairs of the next island that are not ``taken`` (P,), and take them; return their number."""
     count = 0
     for p in range(c.pairs[0]):
-        if count == 0 and not taken[p] and _carries(c, p):
-            chosen[0] = p
+        if not taken[p] and (count == 0 or island[c.first[p]] == island[c.first[chosen[0]]]):
             taken[p] = 1
-            count = 1
-    k = 0
-    while k < count:
-        for p in range(c.pairs[0]):
-            if not taken[p] and _share(c, p, chosen[k]) and _carries(c, p):
-                taken[p] = 1
-                chosen[count] = p
-                count += 1
-        k += 1
-    # The pairs are sorted, so that the result does not depend on the order of the search.
-    for i in range(1, count):
-        p = chosen[i]
-        j = i - 1
-        while j >= 0 and chosen[j] > p:
-            chosen[j + 1] = chosen[j]
-            j -= 1
-        chosen[j + 1] = p
+            chosen[count] = p
+            count += 1
     return count
 
 
 @kernel
 def _carries(c: PairContacts, p: int) -> bool:
-    carries = False
-    for m in range(c.points[0]):
-        carries = carries or (c.pair[m] == p and c.active[m] != 0)
-    return carries
-
-
-@kernel
-def _share(c: PairContacts, p: int, q: int) -> bool:
-    """Return whether two pairs have a body in common."""
-    one = c.first[p] == c.first[q] or c.first[p] == c.second[q]
-    two = c.second[p] != WORLD and (c.second[p] == c.first[q] or c.second[p] == c.second[q])
-    return one or two
+    for m in range(c.begin[p], c.end[p]):
+        if c.active[m]:
+            return True
+    return False
 
 
 @kernel
@@ -160,8 +162,8 @@ def select_impacts(b: Bodies, c: PairContacts, slow: float, chosen) -> int:
     count = 0
     for p in range(c.pairs[0]):
         taken = False
-        for m in range(c.points[0]):
-            if c.pair[m] != p or not c.active[m]:
+        for m in range(c.begin[p], c.end[p]):
+            if not c.active[m]:
                 continue
             if fastest > 0.0:
                 enough = c.restitution[p] > 0.0 and -speed(b, c, m, b.v, b.w) >= (1.0 - TOGETHER) * fastest

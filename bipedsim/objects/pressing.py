@@ -12,7 +12,7 @@ from bipedsim.plates import NO_MOMENT, add_force, plate_at
 
 
 @entry
-def press(boxed: Any, plates: Any, h: float) -> None:
+def press(boxed: Any, plates: Any) -> None:
     """Add the ground reaction of each body in the last step to the plate, or floor, below it.
 
     The impulse of a body in contact with the ground only is known, including impacts. It is distributed in proportion
@@ -20,12 +20,11 @@ def press(boxed: Any, plates: Any, h: float) -> None:
     a body that also touches other bodies, the forces of the last sub-step are taken for the whole step.
 
     Args:
-        boxed: A :class:`bipedsim.objects.narrow.Near`.
+        boxed: A :class:`bipedsim.objects.stepping.Stepping`.
         plates: The :class:`bipedsim.plates.Surfaces`.
-        h: Step [s].
     """
-    b = boxed.arrays.bodies
-    c = boxed.arrays.contacts
+    a = boxed.arrays
+    b, c, h = a.near.bodies, a.near.contacts, a.h
     s = plates.arrays
     for i in range(b.mass.shape[0]):
         alone = True

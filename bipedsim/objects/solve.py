@@ -1,4 +1,4 @@
-"""Impulses at the points of several pairs at once: the cone problem of feet, with pairs instead of feet."""
+"""Impulses at the points of several pairs at once: their cone problem, and its solution in time."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from bipedsim.contact import RECOVERY
-from bipedsim.contact.time_stepping import ConeProblem, floor_mobilities, solve_cones
-from bipedsim.numerics import Array, Integers, assign, cross, exp3, kernel, mul, mul_t, point_velocity
+from bipedsim.contact import RECOVERY, ConeProblem
+from bipedsim.numerics import Array, Integers, assign, cross, exp3, kernel, mul, mul_t
 from bipedsim.objects.bodies import Bodies, end_position, finish_body, fly, turns_far
 from bipedsim.objects.contacts import WORLD, PairContacts
+from bipedsim.objects.network import NONE, Network, attach, begin_network, couple, end_network, solve_network
 
 GAMMA = 0.2
 """Fraction of a penetration that a step removes, as in the contact models of the feet."""
@@ -22,53 +22,42 @@ CORRECTIONS = 4
 """Maximum number of corrections of a solution for the rotation of bodies; each adds an order in h."""
 
 
-class PairRows(NamedTuple):
-    """Pairs that are solved together.
+class PairSolve(NamedTuple):
+    """Pairs that are solved together, and the arrays of their solution.
 
     Attributes:
+        bodies, contacts: Bodies and contacts.
+        cone: Points of the pairs; ``foot`` is the index of the chosen pair.
+        network: Bodies of the pairs, and the linear system of a Newton step.
+        h: Step of the simulation [s].
+        unresolved: (1,) number of problems that ended above the tolerance.
+        given: (1,) bound of the energy that the correction of overlaps added in the step [J].
         chosen: (P,) the pairs.
         number: (1,) number of pairs.
-        J, B: (P, 2, 6, 6) Jacobians of both bodies of a pair, and M^-1 J^T, by rows.
-        twist: (P, 6) relative twists without impulses, in the axes of the pair.
         axes: (P, 3, 3) axes of the pairs when the impulses act.
         half: (1,) time from the beginning of the sub-step to this moment [s].
+        begin, end: (P,) first point of each pair in the problem, and the one after its last.
         which: (M,) contact point of each point of the problem.
         wanted: (M,) minimum normal velocity of each point [m/s].
         off: (M, 3) error of the linear problem in the velocity at the end of the sub-step, in the axes of the pair.
     """
 
-    chosen: Annotated[Integers, "P"]
-    number: Annotated[Integers, 1]
-    J: Annotated[Array, "P", 2, 6, 6]
-    B: Annotated[Array, "P", 2, 6, 6]
-    twist: Annotated[Array, "P", 6]
-    axes: Annotated[Array, "P", 3, 3]
-    half: Annotated[Array, 1]
-    which: Annotated[Integers, "M"]
-    wanted: Annotated[Array, "M"]
-    off: Annotated[Array, "M", 3]
-
-
-class PairSolve(NamedTuple):
-    """Arrays of the solution for K pairs.
-
-    Attributes:
-        bodies, contacts, rows: Bodies, contacts and chosen pairs.
-        cone: Cone problem of the K pairs.
-        h: Step of the simulation [s].
-        G: (6K, 6K) Delassus matrix of the relative twists.
-        unresolved: (1,) number of problems that ended above the tolerance.
-        given: (1,) bound of the energy that the correction of overlaps added in the step [J].
-    """
-
     bodies: Bodies
     contacts: PairContacts
     cone: ConeProblem
-    rows: PairRows
+    network: Network
     h: float
-    G: Array
     unresolved: Integers
     given: Array
+    chosen: Annotated[Integers, "P"]
+    number: Annotated[Integers, 1]
+    axes: Annotated[Array, "P", 3, 3]
+    half: Annotated[Array, 1]
+    begin: Annotated[Integers, "P"]
+    end: Annotated[Integers, "P"]
+    which: Annotated[Integers, "M"]
+    wanted: Annotated[Array, "M"]
+    off: Annotated[Array, "M", 3]
 
 
 @kernel
@@ -80,14 +69,14 @@ def _body(c: PairContacts, p: int, side: int) -> int:
 def _arm(a: PairSolve, i: int, point):
     """Return the arm from body ``i`` to ``point`` (3,) when the impulses act [m]."""
     x, v = a.bodies.position[i], a.bodies.v[i]
-    half = a.rows.half[0]
+    half = a.half[0]
     return point[0] - x[0] - half * v[0], point[1] - x[1] - half * v[1], point[2] - x[2] - half * v[2]
 
 
 @kernel
 def _position_of(a: PairSolve, m: int):
     """Return the position of contact point ``m`` in the world when its impulse acts [m]."""
-    return position_after(a.contacts, m, a.rows.half[0])
+    return position_after(a.contacts, m, a.half[0])
 
 
 @kernel
@@ -102,112 +91,15 @@ def position_after(c: PairContacts, m: int, s: float):
 def _fill_axes(a: PairSolve, half: float) -> None:
     """Set the time at which the impulses act, ``half`` seconds after the beginning, and the axes of the pairs then."""
     c = a.contacts
-    a.rows.half[0] = half
-    for k in range(a.rows.number[0]):
-        p = a.rows.chosen[k]
+    a.half[0] = half
+    for k in range(a.number[0]):
+        p = a.chosen[k]
         axes, turn = c.axes[p], c.turn[p]
         turns = half > 0.0 and (turn[0] != 0.0 or turn[1] != 0.0 or turn[2] != 0.0)
         if turns:
             exp3(cross(axes[2], turn), half, a.bodies.A)
         for x in range(3):
-            assign(a.rows.axes[k, x], mul(a.bodies.A, axes[x]) if turns else (axes[x, 0], axes[x, 1], axes[x, 2]))
-
-
-@kernel
-def _fill_rows(a: PairSolve, k: int, mobility: Array) -> None:
-    """Fill the Jacobians of chosen pair ``k``: linear and angular rows of the relative twist at its origin.
-
-    Args:
-        a: Arrays of the solution; the rows are the output.
-        k: Index of the pair.
-        mobility: (N, 3, 3) inverse inertia of all bodies in world axes.
-    """
-    b = a.bodies
-    c = a.contacts
-    p = a.rows.chosen[k]
-    for side in range(2):
-        i = _body(c, p, side)
-        J = a.rows.J[k, side]
-        B = a.rows.B[k, side]
-        J[:, :] = 0.0
-        B[:, :] = 0.0
-        if i == WORLD:
-            continue
-        sign = 1.0 - 2.0 * side
-        r = _arm(a, i, c.origin[p])
-        for x in range(3):
-            axis = a.rows.axes[k, x]
-            arm = cross(r, axis)
-            for d in range(3):
-                J[x, d] = sign * axis[d]
-                J[x, 3 + d] = sign * arm[d]
-                J[3 + x, 3 + d] = sign * axis[d]
-        for row in range(6):
-            turned = mul(mobility[i], J[row, 3:])
-            for d in range(3):
-                B[row, d] = J[row, d] / b.mass[i]
-                B[row, 3 + d] = turned[d]
-
-
-@kernel
-def _fill_delassus(a: PairSolve, mobility: Array) -> None:
-    """Fill rows and Delassus matrix.
-
-    The origin of a pair is an active point, so that it is in the contact plane.
-    """
-    c = a.contacts
-    n = a.rows.number[0]
-    for k in range(n):
-        p = a.rows.chosen[k]
-        for m in range(c.points[0]):
-            if c.pair[m] == p and c.active[m]:
-                assign(c.origin[p], _position_of(a, m))
-                break
-    for k in range(n):
-        _fill_rows(a, k, mobility)
-    for k in range(n):
-        for m in range(k + 1):
-            _fill_block(a, k, m)
-
-
-@kernel
-def _fill_block(a: PairSolve, k: int, m: int) -> None:
-    """Fill the block of the Delassus matrix for the chosen pairs ``k`` and ``m``, and its transpose."""
-    c = a.contacts
-    for x in range(6):
-        for y in range(6):
-            a.G[6 * k + x, 6 * m + y] = 0.0
-    for s in range(2):
-        i = _body(c, a.rows.chosen[k], s)
-        for t in range(2):
-            if i == WORLD or _body(c, a.rows.chosen[m], t) != i:
-                continue
-            for x in range(6):
-                for y in range(6):
-                    total = 0.0
-                    for d in range(6):
-                        total += a.rows.J[k, s, x, d] * a.rows.B[m, t, y, d]
-                    a.G[6 * k + x, 6 * m + y] += total
-    for x in range(6):
-        for y in range(6):
-            a.G[6 * m + y, 6 * k + x] = a.G[6 * k + x, 6 * m + y]
-
-
-@kernel
-def _fill_twist(a: PairSolve, k: int, v, w) -> None:
-    """Fill the relative twist of chosen pair ``k`` for the velocities ``v``, ``w`` (N, 3) of the bodies."""
-    for x in range(6):
-        a.rows.twist[k, x] = 0.0
-    for side in range(2):
-        i = _body(a.contacts, a.rows.chosen[k], side)
-        if i == WORLD:
-            continue
-        J = a.rows.J[k, side]
-        for x in range(6):
-            total = 0.0
-            for d in range(3):
-                total += J[x, d] * v[i, d] + J[x, 3 + d] * w[i, d]
-            a.rows.twist[k, x] += total
+            assign(a.axes[k, x], mul(a.bodies.A, axes[x]) if turns else (axes[x, 0], axes[x, 1], axes[x, 2]))
 
 
 @kernel
@@ -245,45 +137,52 @@ def normal_drift(b: Bodies, c: PairContacts, m: int) -> float:
 
 
 @kernel
-def _fill_points(a: PairSolve) -> None:
-    """Fill the points of the problem except for their velocities."""
+def _fill_problem(a: PairSolve, half: float, v: Array, w: Array, R: Array, mobility: Array) -> None:
+    """Fill the problem for impulses that act after ``half`` seconds.
+
+    Args:
+        a: The pairs; their problem is the output.
+        half: Time from the beginning of the sub-step [s].
+        v, w: (N, 3) velocities of the bodies without impulses.
+        R, mobility: (N, 3, 3) their attitudes and inverse inertias, in world axes.
+    """
     c = a.contacts
     q = a.cone
+    _fill_axes(a, half)
+    begin_network(a.network)
     n = 0
-    for k in range(a.rows.number[0]):
-        p = a.rows.chosen[k]
-        for m in range(c.points[0]):
-            if c.pair[m] != p or not c.active[m]:
+    for k in range(a.number[0]):
+        p = a.chosen[k]
+        couple(a.network, c.first[p], c.second[p])
+        # The origin of a pair is an active point, so that it is in the contact plane.
+        a.begin[k] = n
+        for m in range(c.begin[p], c.end[p]):
+            if not c.active[m]:
                 continue
-            a.rows.which[n] = m
+            if n == a.begin[k]:
+                assign(c.origin[p], _position_of(a, m))
+            a.which[n] = m
             q.foot[n] = k
             x, o = _position_of(a, m), c.origin[p]
-            assign(q.arm[n], mul(a.rows.axes[k], (x[0] - o[0], x[1] - o[1], x[2] - o[2])))
             # All points are in one plane: with different heights they could not stick while a gap is closed.
-            q.arm[n, 2] = 0.0
+            x, y, _ = mul(a.axes[k], (x[0] - o[0], x[1] - o[1], x[2] - o[2]))
+            t1, t2 = a.axes[k, 0], a.axes[k, 1]
+            point = (
+                o[0] + x * t1[0] + y * t2[0],
+                o[1] + x * t1[1] + y * t2[1],
+                o[2] + x * t1[2] + y * t2[2],
+            )
+            assign(q.g[n], (0.0, 0.0, 0.0))
+            for side in range(2):
+                i = _body(c, p, side)
+                a.network.sides[n, side] = NONE
+                if i != WORLD:
+                    attach(a.network, q, n, side, i, a.axes[k], _arm(a, i, point), v[i], w[i])
             q.mu[n] = c.mu[m, 0] if c.sticking[m] else c.mu[m, 1]
-            q.mobility[n] = _mobility(a.G, 6 * k, q.arm[n])
             n += 1
+        a.end[k] = n
     q.points[0] = n
-    floor_mobilities(q)
-
-
-@kernel
-def _mobility(G, first: int, r) -> float:
-    """Return the mean inverse mass at the point ``r`` (3,) of the pair whose rows start at ``first`` [1/kg]."""
-    total = 0.0
-    for x in range(3):
-        # Row of the point: u_x = e_x + (w x r)_x.
-        y = (x + 1) % 3
-        z = (x + 2) % 3
-        for i in range(3):
-            left = 1.0 if i == 0 else (r[z] if i == 1 else -r[y])
-            row = x if i == 0 else (3 + y if i == 1 else 3 + z)
-            for j in range(3):
-                right = 1.0 if j == 0 else (r[z] if j == 1 else -r[y])
-                column = x if j == 0 else (3 + y if j == 1 else 3 + z)
-                total += left * right * G[first + row, first + column]
-    return total / 3.0
+    end_network(a.network, q, a.bodies, R, mobility)
 
 
 @kernel
@@ -299,19 +198,15 @@ def solve_part(a: PairSolve, s: float) -> None:
     if _any_turns_far(a, s):
         _solve_at_once(a, s)
         return
-    _fill_axes(a, 0.5 * s)
-    _fill_delassus(a, a.bodies.mobility_free)
-    _fill_points(a)
-    for k in range(a.rows.number[0]):
-        _fill_twist(a, k, a.bodies.v_free, a.bodies.w_free)
+    b = a.bodies
+    _fill_problem(a, 0.5 * s, b.v_free, b.w_free, b.R_free, b.mobility_free)
     for n in range(q.points[0]):
-        m = a.rows.which[n]
-        assign(q.g[n], point_velocity(a.rows.twist[q.foot[n]], q.arm[n]))
+        m = a.which[n]
         for x in range(3):
             q.f[n, x] = s * c.force[m, x]
         z = c.gap[m]
-        a.rows.wanted[n] = min(-GAMMA * z / a.h, RECOVERY) if z < 0.0 else -z / s
-        q.g[n, 2] -= a.rows.wanted[n]
+        a.wanted[n] = min(-GAMMA * z / a.h, RECOVERY) if z < 0.0 else -z / s
+        q.g[n, 2] -= a.wanted[n]
     _add_drift(a, s)
     acts = _solve(a)
     before = np.inf
@@ -323,12 +218,12 @@ def solve_part(a: PairSolve, s: float) -> None:
         _clear_impulses(a)
         for n in range(q.points[0]):
             for x in range(3):
-                q.g[n, x] += a.rows.off[n, x]
+                q.g[n, x] += a.off[n, x]
         acts = _solve(a)
     for n in range(q.points[0]):
-        m = a.rows.which[n]
+        m = a.which[n]
         if c.gap[m] < 0.0:
-            a.given[0] += q.f[n, 2] * a.rows.wanted[n]
+            a.given[0] += q.f[n, 2] * a.wanted[n]
         for x in range(3):
             c.force[m, x] = q.f[n, x] / s
 
@@ -336,9 +231,9 @@ def solve_part(a: PairSolve, s: float) -> None:
 @kernel
 def _any_turns_far(a: PairSolve, s: float) -> bool:
     """Return whether a body of the chosen pairs rotates far in ``s`` seconds."""
-    for k in range(a.rows.number[0]):
+    for k in range(a.number[0]):
         for side in range(2):
-            i = _body(a.contacts, a.rows.chosen[k], side)
+            i = _body(a.contacts, a.chosen[k], side)
             if i != WORLD and turns_far(a.bodies, i, s):
                 return True
     return False
@@ -354,28 +249,28 @@ def _solve_at_once(a: PairSolve, s: float) -> None:
     b = a.bodies
     c = a.contacts
     q = a.cone
-    _fill_present(a)
+    _fill_problem(a, 0.0, b.v, b.w, b.R, b.mobility)
     for n in range(q.points[0]):
-        m = a.rows.which[n]
+        m = a.which[n]
         q.f[n, :] = 0.0
         z = c.gap[m]
-        a.rows.wanted[n] = min(-GAMMA * z / a.h, RECOVERY) if z < 0.0 else -z / s
-        q.g[n, 2] -= a.rows.wanted[n]
+        a.wanted[n] = min(-GAMMA * z / a.h, RECOVERY) if z < 0.0 else -z / s
+        q.g[n, 2] -= a.wanted[n]
         for side in range(2):
             i = _body(c, c.pair[m], side)
             if i != WORLD:
-                axis = a.rows.axes[q.foot[n], 2]
+                axis = a.axes[q.foot[n], 2]
                 for x in range(3):
                     q.g[n, 2] += (0.5 - side) * axis[x] * (b.v_free[i, x] - b.v[i, x])
     _solve(a)
     for n in range(q.points[0]):
-        m = a.rows.which[n]
-        a.given[0] += q.f[n, 2] * max(a.rows.wanted[n], 0.0)
+        m = a.which[n]
+        a.given[0] += q.f[n, 2] * max(a.wanted[n], 0.0)
         for x in range(3):
             c.force[m, x] = q.f[n, x] / s
-    for k in range(a.rows.number[0]):
+    for k in range(a.number[0]):
         for side in range(2):
-            i = _body(c, a.rows.chosen[k], side)
+            i = _body(c, a.chosen[k], side)
             if i == WORLD:
                 continue
             torque = mul(b.mobility[i], b.impulse[i, 3:])
@@ -391,9 +286,9 @@ def _solve_at_once(a: PairSolve, s: float) -> None:
 @kernel
 def _clear_impulses(a: PairSolve) -> None:
     """Clear the impulses of all bodies of the chosen pairs."""
-    for k in range(a.rows.number[0]):
+    for k in range(a.number[0]):
         for side in range(2):
-            i = _body(a.contacts, a.rows.chosen[k], side)
+            i = _body(a.contacts, a.chosen[k], side)
             if i != WORLD:
                 a.bodies.impulse[i, :] = 0.0
 
@@ -407,31 +302,28 @@ def _fill_errors(a: PairSolve, s: float) -> float:
     b = a.bodies
     c = a.contacts
     q = a.cone
-    for k in range(a.rows.number[0]):
+    for k in range(a.number[0]):
         for side in range(2):
-            i = _body(c, a.rows.chosen[k], side)
+            i = _body(c, a.chosen[k], side)
             if i != WORLD:
                 finish_body(b, i, 1.0, s)
     largest = 0.0
-    for k in range(a.rows.number[0]):
+    for k in range(a.number[0]):
         mean = (0.0, 0.0)
-        count = 0
-        for n in range(q.points[0]):
-            if q.foot[n] == k:
-                u = mul(a.rows.axes[k], _end_velocity(a, a.rows.which[n], s))
-                off = a.rows.off[n]
-                for x in range(3):
-                    off[x] = u[x] - q.u[n, x]
-                # The displacement follows the mean velocity, so a gap stays constant at the initial velocity.
-                off[2] += 0.5 * s * normal_drift(b, c, a.rows.which[n]) - a.rows.wanted[n]
-                mean = (mean[0] + off[0], mean[1] + off[1])
-                count += 1
-        for n in range(q.points[0]):
-            if q.foot[n] == k:
-                for x in range(2):
-                    a.rows.off[n, x] = mean[x] / count
-                for x in range(3):
-                    largest = max(largest, abs(a.rows.off[n, x]))
+        for n in range(a.begin[k], a.end[k]):
+            u = mul(a.axes[k], _end_velocity(a, a.which[n], s))
+            off = a.off[n]
+            for x in range(3):
+                off[x] = u[x] - q.u[n, x]
+            # The displacement follows the mean velocity, so a gap stays constant at the initial velocity.
+            off[2] += 0.5 * s * normal_drift(b, c, a.which[n]) - a.wanted[n]
+            mean = (mean[0] + off[0], mean[1] + off[1])
+        count = a.end[k] - a.begin[k]
+        for n in range(a.begin[k], a.end[k]):
+            for x in range(2):
+                a.off[n, x] = mean[x] / count
+            for x in range(3):
+                largest = max(largest, abs(a.off[n, x]))
     return largest
 
 
@@ -476,35 +368,17 @@ def _add_drift(a: PairSolve, s: float) -> None:
     """
     c = a.contacts
     q = a.cone
-    for k in range(a.rows.number[0]):
-        axes = a.rows.axes[k]
+    for k in range(a.number[0]):
+        axes = a.axes[k]
         for x in range(2):
             mean = 0.0
-            count = 0
-            for n in range(q.points[0]):
-                if q.foot[n] == k:
-                    mean += drift(a.bodies, c, a.rows.which[n], axes[x])
-                    count += 1
-            for n in range(q.points[0]):
-                if q.foot[n] == k:
-                    q.g[n, x] += 0.5 * s * mean / count
-        for n in range(q.points[0]):
-            if q.foot[n] == k:
-                m = a.rows.which[n]
-                q.g[n, 2] += 0.5 * s * (drift(a.bodies, c, m, axes[2]) + normal_drift(a.bodies, c, m))
-
-
-@kernel
-def _fill_present(a: PairSolve) -> None:
-    """Fill the problem of the active points of the chosen pairs at the current positions and velocities."""
-    q = a.cone
-    _fill_axes(a, 0.0)
-    _fill_delassus(a, a.bodies.mobility)
-    _fill_points(a)
-    for k in range(a.rows.number[0]):
-        _fill_twist(a, k, a.bodies.v, a.bodies.w)
-    for n in range(q.points[0]):
-        assign(q.g[n], point_velocity(a.rows.twist[q.foot[n]], q.arm[n]))
+            for n in range(a.begin[k], a.end[k]):
+                mean += drift(a.bodies, c, a.which[n], axes[x])
+            for n in range(a.begin[k], a.end[k]):
+                q.g[n, x] += 0.5 * s * mean / (a.end[k] - a.begin[k])
+        for n in range(a.begin[k], a.end[k]):
+            m = a.which[n]
+            q.g[n, 2] += 0.5 * s * (drift(a.bodies, c, m, axes[2]) + normal_drift(a.bodies, c, m))
 
 
 @kernel
@@ -513,13 +387,14 @@ def solve_impact(a: PairSolve, slow: float) -> None:
 
     A point that approaches faster than ``slow`` rebounds with its restitution; all others stop approaching.
     """
+    b = a.bodies
     c = a.contacts
     q = a.cone
-    _fill_present(a)
+    _fill_problem(a, 0.0, b.v, b.w, b.R, b.mobility)
     for n in range(q.points[0]):
         q.f[n, :] = 0.0
         if q.g[n, 2] < -slow:
-            q.g[n, 2] += c.restitution[c.pair[a.rows.which[n]]] * q.g[n, 2]
+            q.g[n, 2] += c.restitution[c.pair[a.which[n]]] * q.g[n, 2]
     _solve(a)
 
 
@@ -542,14 +417,15 @@ def _solve(a: PairSolve) -> bool:
     q.scale[0] = scale
     slow = ZERO_SPEED * q.tolerance * scale
     if not needed:
-        q.f[:, :] = 0.0
+        for n in range(q.points[0]):
+            assign(q.f[n], (0.0, 0.0, 0.0))
         return False
     # Each solution except the last one sets dynamic friction at a point.
     for _ in range(q.points[0] + 1):
-        solved = solve_cones(a.G, q)
+        solved = solve_network(a.network, q)
         again = False
         for n in range(q.points[0]):
-            m = a.rows.which[n]
+            m = a.which[n]
             slips = np.hypot(q.u[n, 0], q.u[n, 1]) > slow
             if slips and q.mu[n] > c.mu[m, 1] and q.f[n, 2] > 0.0:
                 q.mu[n] = c.mu[m, 1]
@@ -561,9 +437,9 @@ def _solve(a: PairSolve) -> bool:
             break
     b = a.bodies
     for n in range(q.points[0]):
-        m = a.rows.which[n]
+        m = a.which[n]
         p = c.pair[m]
-        A = a.rows.axes[q.foot[n]]
+        A = a.axes[q.foot[n]]
         f = q.f[n]
         world = (
             A[0, 0] * f[0] + A[1, 0] * f[1] + A[2, 0] * f[2],
