@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bipedsim.numerics import Array, assign, cross, dot, kernel, minus
+from bipedsim.numerics import assign, cross, dot, kernel, minus
 from bipedsim.objects.crossing import SLOPES, WORSE, cross_shapes, move_crossing
 from bipedsim.objects.narrow import (
     CAP,
@@ -37,7 +37,7 @@ boxes slightly better, in an arbitrary direction.
 BESIDE = -1
 """Key of a point that is on no face."""
 AS_FOUND, FIRST_FACE, SECOND_FACE, CROSSING = range(4)
-"""Origin of the contact normal: the nearest points, a face of the first or second shape, or the crossing of two features."""
+"""Origin of the contact normal: nearest points, a face of the first or second shape, or a crossing of two features."""
 FAR = 0.2
 """Maximum rotation [rad] of the normal of a crossing in the rest of a step; beyond it the motion is not predicted."""
 FIRST = 1e-9
@@ -84,11 +84,15 @@ def _flat_normal(a: Near, i: int, d, out) -> bool:
 def _separate(a: Near, i: int, j: int) -> tuple[int, float]:
     """Compute the direction that separates the shapes ``i`` and ``j`` best.
 
+    If they are farther apart than ``reach``, the distance is only a lower bound.
+
     Returns:
         Origin of the direction (``FIRST_FACE``, ``SECOND_FACE``, ``CROSSING`` or ``AS_FOUND``) and distance [m].
     """
     sh = a.shapes
-    find_nearest(a.nearest, sh, i, j)
+    least = find_nearest(a.nearest, sh, i, j)
+    if least > a.reach[0]:
+        return AS_FOUND, least
     # Direction from the second to the first shape, and the best separating face of either.
     back = a.nearest.normal
     n = (-back[0], -back[1], -back[2])
@@ -246,6 +250,7 @@ def spare_between(a: Near, least: float, first: bool) -> float:
     for q in range(a.asked[0]):
         if not a.check[q]:
             continue
+        a.reach[0] = 0.0
         _, room = _separate(a, a.ask[q, 0], a.ask[q, 1])
         spare = room - min(a.room[q], 0.0) + DEEPER
         least = min(least, spare)

@@ -15,7 +15,7 @@ from bipedsim.numerics import Array, Integers, assign, dot, kernel, minus, mul, 
 from bipedsim.objects.shapes import BALL, BOX, CYLINDER, ObjectShapes
 
 CORE, SMALLER = 0.005, 3.0
-"""Shrinkage of the shapes as a fraction of their smallest dimension, and its factor while the smaller shapes overlap."""
+"""Shrinkage of shapes as a fraction of their smallest dimension, and its factor while the smaller shapes overlap."""
 ROUNDS = 64
 """Maximum number of iterations."""
 CLOSE = 1e-13
@@ -28,7 +28,7 @@ class Nearest(NamedTuple):
     """Nearest points of two shapes, and the simplex in the difference of the shapes that gives them.
 
     Attributes:
-        count: (1,) number of corners of the simplex.
+        corners: (1,) number of corners of the simplex.
         corner: (4, 3) differences of the points [m].
         points: (4, 2, 3) points of both shapes, relative to the second one [m].
         share: (4,) weights of the corners.
@@ -37,7 +37,7 @@ class Nearest(NamedTuple):
         at: (2, 3) nearest points of the shrunk shapes, in the world [m].
     """
 
-    count: Annotated[Integers, 1]
+    corners: Annotated[Integers, 1]
     corner: Annotated[Array, 4, 3]
     points: Annotated[Array, 4, 2, 3]
     share: Annotated[Array, 4]
@@ -48,11 +48,16 @@ class Nearest(NamedTuple):
 
 
 @kernel
-def find_nearest(o: Nearest, sh: ObjectShapes, i: int, j: int) -> None:
-    """Fill the nearest points of shapes ``i`` and ``j``, and the direction from ``j`` to ``i``."""
+def find_nearest(o: Nearest, sh: ObjectShapes, i: int, j: int) -> float:
+    """Fill the nearest points of shapes ``i`` and ``j``, and the direction from ``j`` to ``i``.
+
+    Returns:
+        A distance [m] that the shapes have at least; negative if they may overlap.
+    """
     core = CORE
     while not _iterate(o, sh, i, j, core):
         core *= SMALLER
+    return dot(minus(o.at[0], o.at[1]), o.normal) - core * (sh.bound[i] + sh.bound[j])
 
 
 @kernel
@@ -67,11 +72,11 @@ def _iterate(o: Nearest, sh: ObjectShapes, i: int, j: int, core: float) -> bool:
         assign(o.at[0], sh.p[i])
         assign(o.at[1], sh.p[j])
         return True
-    o.count[0] = 0
+    o.corners[0] = 0
     d = between
     square = np.inf
     for _ in range(ROUNDS):
-        n = o.count[0]
+        n = o.corners[0]
         one, two = _extreme(sh, i, (-d[0], -d[1], -d[2]), core), _extreme(sh, j, d, core)
         one = (one[0] + between[0], one[1] + between[1], one[2] + between[2])
         w = minus(one, two)
@@ -80,7 +85,7 @@ def _iterate(o: Nearest, sh: ObjectShapes, i: int, j: int, core: float) -> bool:
         assign(o.corner[n], w)
         assign(o.points[n, 0], one)
         assign(o.points[n, 1], two)
-        o.count[0] = n + 1
+        o.corners[0] = n + 1
         if not _reduce(o):
             return False
         d = _weighted(o)
@@ -97,7 +102,7 @@ def _iterate(o: Nearest, sh: ObjectShapes, i: int, j: int, core: float) -> bool:
         out = (1.0 - core) * sh.size[s, 0] * (2.0 * side - 1.0) if sh.kind[s] == BALL else 0.0
         for x in range(3):
             total = sh.p[j, x] + out * o.normal[x]
-            for k in range(o.count[0]):
+            for k in range(o.corners[0]):
                 total += o.share[k] * o.points[k, side, x]
             o.at[side, x] = total
     return True
@@ -135,17 +140,18 @@ def _extreme(sh: ObjectShapes, i: int, d, core: float):  # type: ignore[no-untyp
 @kernel
 def _is_known(o: Nearest, w) -> bool:  # type: ignore[no-untyped-def]
     """Return whether ``w`` (3,) is a corner of the simplex already."""
-    for k in range(o.count[0]):
-        if o.corner[k, 0] == w[0] and o.corner[k, 1] == w[1] and o.corner[k, 2] == w[2]:
-            return True
-    return False
+    known = False
+    for k in range(o.corners[0]):
+        corner = o.corner[k]
+        known = known or (corner[0] == w[0] and corner[1] == w[1] and corner[2] == w[2])
+    return known
 
 
 @kernel
 def _weighted(o: Nearest) -> tuple[float, float, float]:
     """Return the point of the simplex with the weights ``share``."""
     x = y = z = 0.0
-    for k in range(o.count[0]):
+    for k in range(o.corners[0]):
         x += o.share[k] * o.corner[k, 0]
         y += o.share[k] * o.corner[k, 1]
         z += o.share[k] * o.corner[k, 2]
@@ -161,7 +167,7 @@ def _reduce(o: Nearest) -> bool:
     Returns:
         False if the origin is inside.
     """
-    last = o.count[0] - 1
+    last = o.corners[0] - 1
     nearest = np.inf
     chosen = 0
     for subset in range(1 << last):
@@ -181,7 +187,7 @@ def _reduce(o: Nearest) -> bool:
                 assign(o.points[n, side], o.points[k, side])
             o.share[n] = o.best[k]
             n += 1
-    o.count[0] = n
+    o.corners[0] = n
     return True
 
 
@@ -196,7 +202,7 @@ def _project(o: Nearest, subset: int) -> float:
     Returns:
         The squared distance of this point from the origin [m^2], infinite if it is outside of these corners.
     """
-    last = o.count[0] - 1
+    last = o.corners[0] - 1
     base = o.corner[last]
     a = b = c = -1
     for k in range(last):

@@ -39,6 +39,8 @@ PER_POINT, PER_BLOCK = 400, 220
 """Operations of a Newton step per point and per product of two blocks."""
 PER_SWEEP = 150
 """Operations of a sweep per point."""
+ENOUGH = 1e-10
+"""Residual at which Newton's method stops if several bodies are coupled."""
 NONE = -1
 """Body number of a side without a free body."""
 
@@ -47,7 +49,7 @@ class Network(NamedTuple):
     """Free bodies that are coupled by contact points.
 
     Attributes:
-        count: (1,) number of bodies n.
+        bodies: (1,) number of bodies n.
         members: (N,) the bodies.
         place: (N,) index of each body in ``members``, or ``NONE``.
         order: (N,) indices of the members in the order of their elimination.
@@ -62,10 +64,11 @@ class Network(NamedTuple):
         v: (N, 6) velocities due to the impulses.
         rhs: (N, 6) right-hand side, and solution.
         blocks: (N, N, 6, 6) matrix of a Newton step.
-        A, B: (6, 6) work arrays.
+        A: (6, 3) work array.
+        rows: (6,) work array, exchanged rows.
     """
 
-    count: Annotated[Integers, 1]
+    bodies: Annotated[Integers, 1]
     members: Annotated[Integers, "N"]
     place: Annotated[Integers, "N"]
     order: Annotated[Integers, "N"]
@@ -81,16 +84,16 @@ class Network(NamedTuple):
     v: Annotated[Array, "N", 6]
     rhs: Annotated[Array, "N", 6]
     blocks: Annotated[Array, "N", "N", 6, 6]
-    A: Annotated[Array, 6, 6]
-    B: Annotated[Array, 6, 6]
+    A: Annotated[Array, 6, 3]
+    rows: Annotated[Integers, 6]
 
 
 @kernel
 def begin_network(o: Network) -> None:
     """Remove all bodies."""
-    for k in range(o.count[0]):
+    for k in range(o.bodies[0]):
         o.place[o.members[k]] = NONE
-    o.count[0] = 0
+    o.bodies[0] = 0
 
 
 @kernel
@@ -108,13 +111,13 @@ def _join(o: Network, body: int) -> int:
     """Add a body if it is new, and return its index."""
     if o.place[body] != NONE:
         return o.place[body]
-    n = o.count[0]
+    n = o.bodies[0]
     o.place[body] = n
     o.members[n] = body
     for k in range(n):
         o.linked[n, k] = o.linked[k, n] = False
     o.linked[n, n] = True
-    o.count[0] = n + 1
+    o.bodies[0] = n + 1
     return n
 
 
@@ -138,7 +141,7 @@ def attach(o: Network, q: ConeProblem, n: int, side: int, body: int, axes, arm, 
 @kernel
 def end_network(o: Network, q: ConeProblem, b: Bodies, R: Array, mobility: Array) -> None:
     """Fill inertias and the order of elimination, and the mobilities of the points."""
-    for k in range(o.count[0]):
+    for k in range(o.bodies[0]):
         i = o.members[k]
         o.mass[k] = b.mass[i]
         for x in range(3):
@@ -168,7 +171,7 @@ def end_network(o: Network, q: ConeProblem, b: Bodies, R: Array, mobility: Array
 @kernel
 def _order_members(o: Network) -> None:
     """Fill the order of elimination, fewest neighbours first, and mark the blocks that fill up."""
-    count = o.count[0]
+    count = o.bodies[0]
     o.products[0] = 0
     for k in range(count):
         o.done[k] = False
@@ -202,6 +205,8 @@ def solve_network(o: Network, q: ConeProblem) -> bool:
     """
     q.used[0] = 0
     q.residual[0] = np.inf
+    # The impulses between bodies are far from rounding level in any case, because the next step moves the bodies.
+    q.enough[0] = ENOUGH if o.bodies[0] > 1 else 0.0
     for n in range(q.points[0]):
         assign(q.best[n], (0.0, 0.0, 0.0))
     reserved = reserve_budget(q)
@@ -239,7 +244,7 @@ def solve_network(o: Network, q: ConeProblem) -> bool:
 @kernel
 def _fill_speeds(o: Network, q: ConeProblem) -> None:
     """Fill ``v`` with the effect of the impulses ``q.f``, and ``q.u`` with the velocities of the points."""
-    for k in range(o.count[0]):
+    for k in range(o.bodies[0]):
         for d in range(6):
             o.rhs[k, d] = 0.0
     for n in range(q.points[0]):
@@ -249,7 +254,7 @@ def _fill_speeds(o: Network, q: ConeProblem) -> None:
                 J = o.J[n, side]
                 for d in range(6):
                     o.rhs[k, d] += J[0, d] * q.f[n, 0] + J[1, d] * q.f[n, 1] + J[2, d] * q.f[n, 2]
-    for k in range(o.count[0]):
+    for k in range(o.bodies[0]):
         for d in range(3):
             o.v[k, d] = o.rhs[k, d] / o.mass[k]
         assign(o.v[k, 3:], mul(o.mobility[k], o.rhs[k, 3:]))
@@ -308,10 +313,10 @@ def _step(o: Network, q: ConeProblem) -> bool:
 @kernel
 def _clear_system(o: Network) -> None:
     """Set the system to that without contact."""
-    for k in range(o.count[0]):
+    for k in range(o.bodies[0]):
         for d in range(6):
             o.rhs[k, d] = 0.0
-        for j in range(o.count[0]):
+        for j in range(o.bodies[0]):
             if o.linked[k, j]:
                 for x in range(6):
                     for y in range(6):
@@ -353,57 +358,130 @@ def _add_point(o: Network, q: ConeProblem, n: int) -> None:
 
 @kernel
 def _eliminate(o: Network) -> bool:
-    """Solve the system in place; return False if a pivot is 0 or not finite."""
-    count = o.count[0]
-    for n in range(count):
-        p = o.order[n]
-        if not _invert(o.blocks[p, p], o.B):
+    """Solve the system in place; return False if a pivot is 0 or not finite.
+
+    The factors of the blocks are used and not their inverses, whose errors would exceed the masses where contacts
+    stick.
+    """
+    for n in range(o.bodies[0]):
+        if not _eliminate_member(o, n):
             return False
-        for r in range(n + 1, count):
-            i = o.order[r]
-            if not o.linked[i, p]:
-                continue
-            _multiply(o.blocks[i, p], o.blocks[p, p], o.A)
-            for x in range(6):
-                total = 0.0
-                for d in range(6):
-                    total += o.A[x, d] * o.rhs[p, d]
-                o.rhs[i, x] -= total
-            for s in range(n + 1, count):
-                j = o.order[s]
-                if o.linked[p, j]:
-                    _subtract_product(o.A, o.blocks[p, j], o.blocks[i, j])
-    for n in range(count - 1, -1, -1):
-        p = o.order[n]
-        rhs = o.rhs[p]
-        for r in range(n + 1, count):
-            j = o.order[r]
-            if o.linked[p, j]:
-                for x in range(6):
-                    total = 0.0
-                    for d in range(6):
-                        total += o.blocks[p, j, x, d] * o.rhs[j, d]
-                    rhs[x] -= total
-        for x in range(6):
-            total = 0.0
-            for d in range(6):
-                total += o.blocks[p, p, x, d] * rhs[d]
-            o.A[0, x] = total
-        for x in range(6):
-            rhs[x] = o.A[0, x]
+    for n in range(o.bodies[0] - 1, -1, -1):
+        _insert(o, n)
     return True
 
 
 @kernel
-def _multiply(A: Array, B: Array, out: Array) -> None:
-    """Fill ``out`` with A B, all (6, 6)."""
-    for x in range(6):
-        for y in range(6):
-            out[x, y] = 0.0
-        for k in range(6):
+def _eliminate_member(o: Network, n: int) -> bool:
+    """Eliminate the ``n``-th member from the rows of all later ones; return False if a pivot is 0 or not finite."""
+    count = o.bodies[0]
+    p = o.order[n]
+    pivots = o.blocks[p, p]
+    if not _factor(pivots, o.rows):
+        return False
+    _forward_vector(pivots, o.rows, o.rhs[p])
+    for s in range(n + 1, count):
+        j = o.order[s]
+        if o.linked[p, j]:
+            _forward(pivots, o.rows, o.blocks[p, j])
+    for r in range(n + 1, count):
+        i = o.order[r]
+        if not o.linked[i, p]:
+            continue
+        factor = o.blocks[i, p]
+        _divide(factor, pivots)
+        for x in range(6):
+            o.rhs[i, x] -= _row_times(factor, x, o.rhs[p])
+        for s in range(n + 1, count):
+            j = o.order[s]
+            if o.linked[p, j]:
+                _subtract_product(factor, o.blocks[p, j], o.blocks[i, j])
+    return True
+
+
+@kernel
+def _row_times(A: Array, x: int, b: Array) -> float:
+    total = 0.0
+    for d in range(6):
+        total += A[x, d] * b[d]
+    return total
+
+
+@kernel
+def _insert(o: Network, n: int) -> None:
+    """Solve the row of the ``n``-th member, in which all later ones are known."""
+    p = o.order[n]
+    rhs = o.rhs[p]
+    for r in range(n + 1, o.bodies[0]):
+        j = o.order[r]
+        if o.linked[p, j]:
+            for x in range(6):
+                rhs[x] -= _row_times(o.blocks[p, j], x, o.rhs[j])
+    for x in range(5, -1, -1):
+        total = rhs[x]
+        for d in range(x + 1, 6):
+            total -= o.blocks[p, p, x, d] * rhs[d]
+        rhs[x] = total / o.blocks[p, p, x, x]
+
+
+@kernel
+def _factor(A: Array, rows: Integers) -> bool:
+    """Factor A (6, 6) in place as :func:`~bipedsim.numerics.factor_pivoted` does; return False without a pivot."""
+    for k in range(6):
+        p = k
+        for x in range(k + 1, 6):
+            if abs(A[x, k]) > abs(A[p, k]):
+                p = x
+        rows[k] = p
+        if not 0.0 < abs(A[p, k]) < np.inf:
+            return False
+        if p != k:
+            for y in range(6):
+                A[k, y], A[p, y] = A[p, y], A[k, y]
+        by = 1.0 / A[k, k]
+        for x in range(k + 1, 6):
+            A[x, k] *= by
+            for y in range(k + 1, 6):
+                A[x, y] -= A[x, k] * A[k, y]
+    return True
+
+
+@kernel
+def _forward(A: Array, rows: Integers, B: Array) -> None:
+    """Apply the row exchanges and the inverse lower factor of A to B (6, 6)."""
+    for k in range(6):
+        p = rows[k]
+        if p != k:
+            for y in range(6):
+                B[k, y], B[p, y] = B[p, y], B[k, y]
+    for x in range(1, 6):
+        for k in range(x):
             by = A[x, k]
             for y in range(6):
-                out[x, y] += by * B[k, y]
+                B[x, y] -= by * B[k, y]
+
+
+@kernel
+def _forward_vector(A: Array, rows: Integers, b: Array) -> None:
+    """Apply the row exchanges and the inverse lower factor of A to b (6,)."""
+    for k in range(6):
+        p = rows[k]
+        b[k], b[p] = b[p], b[k]
+    for x in range(1, 6):
+        for k in range(x):
+            b[x] -= A[x, k] * b[k]
+
+
+@kernel
+def _divide(B: Array, A: Array) -> None:
+    """Multiply B (6, 6) by the inverse upper factor of A from the right."""
+    for y in range(6):
+        by = 1.0 / A[y, y]
+        for x in range(6):
+            total = B[x, y]
+            for k in range(y):
+                total -= B[x, k] * A[k, y]
+            B[x, y] = total * by
 
 
 @kernel
@@ -414,38 +492,6 @@ def _subtract_product(A: Array, B: Array, out: Array) -> None:
             by = A[x, k]
             for y in range(6):
                 out[x, y] -= by * B[k, y]
-
-
-@kernel
-def _invert(A: Array, work: Array) -> bool:
-    """Replace A (6, 6) by its inverse, by elimination with pivots of its columns; return False without one."""
-    for x in range(6):
-        for y in range(6):
-            work[x, y] = A[x, y]
-            A[x, y] = 1.0 if x == y else 0.0
-    for k in range(6):
-        p = k
-        for x in range(k + 1, 6):
-            if abs(work[x, k]) > abs(work[p, k]):
-                p = x
-        pivot = work[p, k]
-        if not 0.0 < abs(pivot) < np.inf:
-            return False
-        if p != k:
-            for y in range(6):
-                work[k, y], work[p, y] = work[p, y], work[k, y]
-                A[k, y], A[p, y] = A[p, y], A[k, y]
-        by = 1.0 / pivot
-        for y in range(6):
-            work[k, y] *= by
-            A[k, y] *= by
-        for x in range(6):
-            f = work[x, k]
-            if x != k and f != 0.0:
-                for y in range(6):
-                    work[x, y] -= f * work[k, y]
-                    A[x, y] -= f * A[k, y]
-    return True
 
 
 @kernel

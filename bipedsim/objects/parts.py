@@ -107,7 +107,7 @@ def _root(island: Integers, i: int) -> int:
 
 @kernel
 def collect_pairs(c: PairContacts, taken: Integers, island: Integers, chosen: Integers) -> int:
-    """Fill ``chosen`` with the pairs of the next island that are not ``taken`` (P,), and take them; return their number."""
+    """Fill ``chosen`` with the pairs of the next island that are not ``taken`` (P,); return their number."""
     count = 0
     for p in range(c.pairs[0]):
         if not taken[p] and (count == 0 or island[c.first[p]] == island[c.first[chosen[0]]]):
@@ -119,10 +119,10 @@ def collect_pairs(c: PairContacts, taken: Integers, island: Integers, chosen: In
 
 @kernel
 def _carries(c: PairContacts, p: int) -> bool:
+    carries = False
     for m in range(c.begin[p], c.end[p]):
-        if c.active[m]:
-            return True
-    return False
+        carries = carries or c.active[m] != 0
+    return carries
 
 
 @kernel

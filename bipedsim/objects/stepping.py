@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from bipedsim.numerics import STEP_BUDGET, Array, Integers, assign, entry, exp3, kernel, mul, mul_t, product
+from bipedsim.numerics import STEP_BUDGET, Array, Integers, assign, dot, entry, exp3, kernel, minus, mul, mul_t, product
 from bipedsim.objects.bodies import (
     Bodies,
     accumulate_impulses,
@@ -69,7 +69,8 @@ LEFT_OVER = 1e-12
 
 
 TAKEN, REFUSED, FULL = range(3)
-"""Outcomes of a step: it is made; a body is too fast; or the arrays are too small. Only the first changes the bodies."""
+"""Outcomes of a step: it is made, a body is too fast, or the arrays are too small. Bodies move in the first case only.
+"""
 
 
 class SavedState(NamedTuple):
@@ -321,13 +322,24 @@ def place_bodies(boxed: Any) -> None:
 
 
 @entry
+def is_near(boxed: Any, q: Array, distance: float) -> bool:
+    """Return whether a point of a body may be closer than ``distance`` [m] to the point q[:3]."""
+    b = boxed.arrays.near.bodies
+    for i in range(b.mass.shape[0]):
+        away = minus(b.position[i], q)
+        bound = distance + b.reach[i]
+        if bound > 0.0 and dot(away, away) < bound * bound:
+            return True
+    return False
+
+
+@entry
 def meet_links(boxed: Any, ahead: float) -> int:
     """Return 1 if a body may touch a link in the next step, otherwise 0; 2 if the arrays are too small.
 
     The contacts that may be loaded become active. They are detected ``ahead`` seconds after the beginning of the step.
     """
     a = boxed.arrays
-    b, c = a.near.bodies, a.near.contacts
     if ahead > 0.0:
         _put_ahead(a, ahead)
     a.near.links[0] = a.near.whole[0] = 1
@@ -337,10 +349,7 @@ def meet_links(boxed: Any, ahead: float) -> int:
         _put_back(a, ahead)
     if not fits:
         return 2
-    meets = False
-    for p in range(c.pairs[0]):
-        meets = meets or c.second[p] >= b.mass.shape[0]
-    return 1 if meets and _look_at_links(a) else 0
+    return 1 if _look_at_links(a) else 0
 
 
 @kernel
@@ -358,7 +367,8 @@ def _look_at_links(a: Stepping) -> bool:
     for m in range(c.points[0]):
         u = min(speed(b, c, m, b.v, b.w), 0.0)
         c.active[m] = 1 if c.gap[m] + s * (u - s * HARDEST) < 0.0 or c.gap[m] <= TOUCHING else 0
-        meets = meets or (c.active[m] != 0 and c.second[c.pair[m]] >= b.mass.shape[0])
+        p = c.pair[m]
+        meets = meets or (c.active[m] != 0 and max(c.first[p], c.second[p]) >= b.mass.shape[0])
     return meets
 
 

@@ -31,6 +31,7 @@ from bipedsim.objects.stepping import (
     arrive,
     detect,
     first_hit,
+    is_near,
     meet_links,
     place_bodies,
     take_step,
@@ -79,17 +80,19 @@ class World:
         shapes = [(i, shape) for i, body in enumerate(bodies) for shape in body.shapes]
         self.bodies = bodies_of(free, len(links), gravity)
         self._near = Near.of(self.bodies, shapes, Surface.of(free, links), ground.arrays())
+        self._worst: Array = np.zeros(2)
         self._settings = {
             "h": physics_dt,
             "slow": SLOW * physics_dt * float(np.linalg.norm(gravity)),
             "shared": budget is not None,
-            "worst": np.zeros(2),
+            "worst": self._worst,
         }
         self._failed: Integers = np.zeros(1, dtype=np.int64)
         self.given: Array = np.zeros(1)
         self.ahead: Array = np.zeros(1)
         self._meeting: tuple[Touches, ObjectContacts] | None = None
         self._take_step: Callable[[Box], int] | None = None
+        self._is_near: Callable[[Box, Array, float], bool] | None = None
         self._memory = zeros_of(Memory, {"M": POINTS})
         self._make_room(PAIRS, POINTS)
         self.reset()
@@ -157,7 +160,7 @@ class World:
 
     def _refusal(self) -> str:
         """Return the reason why no step was made."""
-        which, speed = self._settings["worst"].tolist()
+        which, speed = self._worst.tolist()
         name = self.names[int(which)]
         if not np.isfinite(speed):
             return f"the velocity of object {name!r} is not finite"
@@ -170,7 +173,14 @@ class World:
             rows = np.zeros((1, 3))
             ready(meet_links, self._boxed, 0.0)
             ready(first_hit, self._boxed)
+            ready(is_near, self._boxed, np.zeros(3), 0.0)
             ready(arrive, self._boxed, np.zeros((1, 6)), rows, rows, np.zeros(1))
+
+    def is_near(self, q: Array, distance: float) -> bool:
+        """Return whether a point of a body may be closer than ``distance`` [m] to the point q[:3] in the world."""
+        if self._is_near is None:
+            self._is_near = ready(is_near, self._boxed, q, distance)
+        return self._is_near(self._boxed, q, distance)
 
     def see(self, link: int, position: Array, R: Array, v: Array, w: Array) -> None:
         """Set origin (3,) [m] and attitude (3, 3) of the joint of a link in the world, and its velocities (3,)."""

@@ -85,7 +85,6 @@ class Objects(Participant):
         self._first = 0
         # Bounding spheres of the robot and of the objects; detailed checks run only if two of them overlap.
         self._span = _span(robot) if links else -np.inf
-        self._bounds = [self._span + REACH + one.reach for one in self.world.free]
 
     def join(self, touching: Touching) -> None:
         """Connect the objects to the contact solver of the robot."""
@@ -190,13 +189,7 @@ class Objects(Participant):
         """Return whether an object is near the bounding sphere of the robot."""
         if np.isinf(self._span):
             return self._span > 0.0
-        x, y, z = self._state[0][:3].tolist()
-        places = self.world.bodies.position[: len(self._bounds)].tolist()
-        near = False
-        for place, bound in zip(places, self._bounds, strict=True):
-            away = (place[0] - x) ** 2 + (place[1] - y) ** 2 + (place[2] - z) ** 2
-            near = near or (bound > 0.0 and away < bound * bound)
-        return near
+        return self.world.is_near(self._state[0], self._span + REACH)
 
     def _add(self, contacts: Contacts) -> None:
         """Add the contacts of the objects if they may contact the robot in this step."""
