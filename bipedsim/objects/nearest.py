@@ -16,10 +16,12 @@ from bipedsim.objects.shapes import BALL, BOX, CYLINDER, ObjectShapes
 
 CORE, SMALLER = 0.005, 3.0
 """Shrinkage of shapes as a fraction of their smallest dimension, and its factor while the smaller shapes overlap."""
-ROUNDS = 64
+ROUNDS = 256
 """Maximum number of iterations."""
 CLOSE = 1e-13
 """Possible decrease of the squared distance, as a fraction of it, at which the iteration ends."""
+TOUCH = 1e-24
+"""Squared distance, relative to that of the centres and sizes, that is only rounding; the shapes then overlap."""
 FLAT = 1e-14
 """Determinant of a simplex, relative to its edges, below which a smaller simplex replaces it."""
 
@@ -75,6 +77,7 @@ def _iterate(o: Nearest, sh: ObjectShapes, i: int, j: int, core: float) -> bool:
     o.corners[0] = 0
     d = between
     square = np.inf
+    scale = dot(between, between) + sh.bound[i] ** 2 + sh.bound[j] ** 2
     for _ in range(ROUNDS):
         n = o.corners[0]
         one, two = _extreme(sh, i, (-d[0], -d[1], -d[2]), core), _extreme(sh, j, d, core)
@@ -90,12 +93,12 @@ def _iterate(o: Nearest, sh: ObjectShapes, i: int, j: int, core: float) -> bool:
             return False
         d = _weighted(o)
         smaller = dot(d, d)
+        if smaller <= TOUCH * scale:
+            return False
         if not smaller < square:
             break
         square = smaller
     length = np.sqrt(dot(d, d))
-    if length == 0.0:
-        return False
     assign(o.normal, (d[0] / length, d[1] / length, d[2] / length))
     for side in range(2):
         s = j if side else i

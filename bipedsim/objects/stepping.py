@@ -68,8 +68,11 @@ LEFT_OVER = 1e-12
 """Remaining fraction of a step that counts as rounding."""
 
 
-TAKEN, REFUSED, FULL = range(3)
-"""Outcomes of a step: it is made, a body is too fast, or the arrays are too small. Bodies move in the first case only.
+TAKEN, UNRESOLVED, REFUSED, FULL = range(4)
+"""Outcomes of a step.
+
+It is made, made with the best approximation of a problem without solution, not made because a body is too fast, or not
+made because the arrays are too small.
 """
 
 
@@ -131,7 +134,7 @@ class Stepping(NamedTuple):
 
 @entry
 def take_step(boxed: Any) -> int:
-    """Make a complete step or none; return ``TAKEN``, ``REFUSED`` or ``FULL``."""
+    """Make a complete step or none; return one of the outcomes."""
     a = boxed.arrays
     b = a.near.bodies
     _save_state(a)
@@ -145,6 +148,8 @@ def take_step(boxed: Any) -> int:
     if outcome != TAKEN:
         _restore_state(a)
         b.rough[0], a.solve.unresolved[0], budget[0] = counted
+    elif b.rough[0] + a.solve.unresolved[0] > counted[0] + counted[1]:
+        outcome = UNRESOLVED
     return outcome
 
 
@@ -335,7 +340,7 @@ def is_near(boxed: Any, q: Array, distance: float) -> bool:
 
 @entry
 def meet_links(boxed: Any, ahead: float) -> int:
-    """Return 1 if a body may touch a link in the next step, otherwise 0; 2 if the arrays are too small.
+    """Return 1 if a body may touch a link in the next step, otherwise 0; ``FULL`` if the arrays are too small.
 
     The contacts that may be loaded become active. They are detected ``ahead`` seconds after the beginning of the step.
     """
@@ -348,7 +353,7 @@ def meet_links(boxed: Any, ahead: float) -> int:
     if ahead > 0.0:
         _put_back(a, ahead)
     if not fits:
-        return 2
+        return FULL
     return 1 if _look_at_links(a) else 0
 
 

@@ -23,9 +23,10 @@ from bipedsim.objects.stepping import (
     FASTEST,
     FULL,
     ITERATIONS,
+    REFUSED,
     SLOW,
-    TAKEN,
     TOLERANCE,
+    UNRESOLVED,
     SavedState,
     Stepping,
     arrive,
@@ -59,6 +60,7 @@ class World:
         links: Bodies of the robot.
         bodies: State of the bodies.
         sides: Argument of :func:`give_contacts`, available after :meth:`meet`.
+        failed: Whether the last step contains a problem without solution.
         given: (1,) bound of the energy that the correction of overlaps added in the last step [J].
         ahead: (1,) time after the beginning of the step at which contacts were detected [s].
     """
@@ -90,6 +92,7 @@ class World:
         self._failed: Integers = np.zeros(1, dtype=np.int64)
         self.given: Array = np.zeros(1)
         self.ahead: Array = np.zeros(1)
+        self.failed = False
         self._meeting: tuple[Touches, ObjectContacts] | None = None
         self._take_step: Callable[[Box], int] | None = None
         self._is_near: Callable[[Box, Array, float], bool] | None = None
@@ -153,7 +156,8 @@ class World:
         while outcome == FULL:
             self._grow()
             outcome = self._take_step(self._boxed)
-        return "" if outcome == TAKEN else self._refusal()
+        self.failed = outcome == UNRESOLVED
+        return self._refusal() if outcome == REFUSED else ""
 
     def _grow(self) -> None:
         self._make_room(2 * len(self.contacts.first), 2 * len(self.contacts.pair))

@@ -84,7 +84,7 @@ class Objects(Participant):
         self._coupled = False
         self._first = 0
         # Bounding spheres of the robot and of the objects; detailed checks run only if two of them overlap.
-        self._span = _span(robot) if links else -np.inf
+        self._reach = _span(robot) + REACH if links else float("-inf")
 
     def join(self, touching: Touching) -> None:
         """Connect the objects to the contact solver of the robot."""
@@ -144,9 +144,8 @@ class Objects(Participant):
         """Take the step completely or not at all; return the reason of a refusal, empty if the step was taken."""
         touching = self._touching
         if not self._coupled or touching is None:
-            before = self.world.unresolved
             refused = self.world.step()
-            self.unresolved = self.world.unresolved > before
+            self.unresolved = self.world.failed
             return refused
         self.unresolved = False
         c = touching.contacts
@@ -170,7 +169,7 @@ class Objects(Participant):
         """Return whether an object may contact the robot in this step."""
         if self._met is None:
             self._met = False
-            if self._near():
+            if self.world.is_near(self._state[0], self._reach):
                 self._place_links(*self._state)
                 self._met = self.world.meets()
                 if self._met:
@@ -184,12 +183,6 @@ class Objects(Participant):
             q, v = self._state
             self._place_links(pin.integrate(self._model, q, ahead * v), v)
             self._met = self.world.meets(ahead)
-
-    def _near(self) -> bool:
-        """Return whether an object is near the bounding sphere of the robot."""
-        if np.isinf(self._span):
-            return self._span > 0.0
-        return self.world.is_near(self._state[0], self._span + REACH)
 
     def _add(self, contacts: Contacts) -> None:
         """Add the contacts of the objects if they may contact the robot in this step."""
