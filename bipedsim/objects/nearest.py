@@ -16,7 +16,7 @@ from bipedsim.objects.shapes import BALL, BOX, CYLINDER, ObjectShapes
 
 CORE, SMALLER = 0.005, 3.0
 """Shrinkage of shapes as a fraction of their smallest dimension, and its factor while the smaller shapes overlap."""
-ROUNDS = 256
+ROUNDS = 64
 """Maximum number of iterations."""
 CLOSE = 1e-13
 """Possible decrease of the squared distance, as a fraction of it, at which the iteration ends."""

@@ -15,7 +15,21 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from bipedsim.numerics import STEP_BUDGET, Array, Integers, assign, dot, entry, exp3, kernel, minus, mul, mul_t, product
+from bipedsim.numerics import (
+    STEP_BUDGET,
+    Array,
+    Integers,
+    assign,
+    dot,
+    entry,
+    exp3,
+    kernel,
+    minus,
+    mul,
+    mul_t,
+    product,
+    turn,
+)
 from bipedsim.objects.bodies import (
     Bodies,
     accumulate_impulses,
@@ -336,6 +350,21 @@ def is_near(boxed: Any, q: Array, distance: float) -> bool:
         if bound > 0.0 and dot(away, away) < bound * bound:
             return True
     return False
+
+
+@entry
+def place_links(boxed: Any, joints: Integers, poses: Array, motions: Array) -> None:
+    """Place the links on their ``joints`` (L,), whose ``poses`` (n, 12) and ``motions`` (n, 6) pinocchio has filled."""
+    b = boxed.arrays.near.bodies
+    free = b.mass.shape[0]
+    for k in range(joints.shape[0]):
+        pose, motion = poses[joints[k]], motions[joints[k]]
+        assign(b.position[free + k], pose[9:])
+        for x in range(3):
+            for y in range(3):
+                b.R[free + k, x, y] = pose[3 * y + x]
+        assign(b.v[free + k], turn(pose, motion))
+        assign(b.w[free + k], turn(pose, motion[3:]))
 
 
 @entry

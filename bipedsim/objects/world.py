@@ -35,6 +35,7 @@ from bipedsim.objects.stepping import (
     is_near,
     meet_links,
     place_bodies,
+    place_links,
     take_step,
 )
 from bipedsim.touch import Contacts as Touches, ObjectContacts
@@ -77,6 +78,7 @@ class World:
         self.free = tuple(free)
         self.links = tuple(links)
         self.names = tuple(body.name for body in free)
+        self._joints: Integers = np.array([link.joint for link in links], dtype=np.int64)
         self._budget = unlimited() if budget is None else budget
         bodies: list[FreeBody | Link] = [*free, *links]
         shapes = [(i, shape) for i, body in enumerate(bodies) for shape in body.shapes]
@@ -186,10 +188,9 @@ class World:
             self._is_near = ready(is_near, self._boxed, q, distance)
         return self._is_near(self._boxed, q, distance)
 
-    def see(self, link: int, position: Array, R: Array, v: Array, w: Array) -> None:
-        """Set origin (3,) [m] and attitude (3, 3) of the joint of a link in the world, and its velocities (3,)."""
-        b, i = self.bodies, len(self.free) + link
-        b.position[i], b.R[i], b.v[i], b.w[i] = position, R, v, w
+    def see(self, poses: Array, motions: Array) -> None:
+        """Place the links as pinocchio's arrays of all joints say: ``poses`` (n, 12) and ``motions`` (n, 6)."""
+        place_links(self._boxed, self._joints, poses, motions)
 
     def first_hit(self) -> float:
         """Return the time in the step [s] at which a link first hits a body that rebounds; 0 if none does.
@@ -215,8 +216,13 @@ class World:
     def meet(self, contacts: Touches, objects: ObjectContacts) -> None:
         """Connect these bodies to the contacts of a robot and its ``objects`` for all further steps."""
         self._meeting = contacts, objects
-        joints = np.array([link.joint for link in self.links], dtype=np.int64)
-        fields = {"near": self._near, "contacts": contacts, "objects": objects, "joints": joints, "ahead": self.ahead}
+        fields = {
+            "near": self._near,
+            "contacts": contacts,
+            "objects": objects,
+            "joints": self._joints,
+            "ahead": self.ahead,
+        }
         self.sides = box(zeros_of(Sides, {"M": self.contacts.pair.shape[0]}, **fields))
 
     def arrive(self, after: Array, impulses: Array, velocities: Array, late: Array) -> str:

@@ -15,6 +15,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from bipedsim.config import check_all, together
+from bipedsim.dynamics import live_motions, live_poses
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
 from bipedsim.model import Robot
@@ -76,6 +77,8 @@ class Objects(Participant):
         together(self.world.overlaps())
         self.sides = ObjectContacts.of_number(len(self.configs))
         self._model, self._data = robot.model, robot.model.createData()
+        self._poses = live_poses(self._data, robot.model.njoints)
+        self._motions = live_motions(self._data.v, robot.model.njoints)
         self._touching: Touching | None = None
         self._state: tuple[Array, Array] = np.zeros(0), np.zeros(0)
         self.robot_v: Array = np.zeros(robot.model.nv)
@@ -158,12 +161,8 @@ class Objects(Participant):
             self.world.press(surfaces)
 
     def _place_links(self, q: Array, v: Array) -> None:
-        model, data = self._model, self._data
-        pin.forwardKinematics(model, data, q, v)
-        for i, link in enumerate(self.world.links):
-            place = data.oMi[link.joint]
-            motion = pin.getVelocity(model, data, link.joint, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)
-            self.world.see(i, place.translation, place.rotation, motion.linear, motion.angular)
+        pin.forwardKinematics(self._model, self._data, q, v)
+        self.world.see(self._poses, self._motions)
 
     def _meet(self) -> bool:
         """Return whether an object may contact the robot in this step."""
