@@ -45,7 +45,7 @@ NONE = -1
 """Body number of a side without a free body."""
 
 
-class Network(NamedTuple):
+class BodyNetwork(NamedTuple):
     """Free bodies that are coupled by contact points.
 
     Attributes:
@@ -89,7 +89,7 @@ class Network(NamedTuple):
 
 
 @kernel
-def begin_network(o: Network) -> None:
+def begin_network(o: BodyNetwork) -> None:
     """Remove all bodies."""
     for k in range(o.bodies[0]):
         o.place[o.members[k]] = NONE
@@ -97,7 +97,7 @@ def begin_network(o: Network) -> None:
 
 
 @kernel
-def couple(o: Network, first: int, second: int) -> None:
+def couple(o: BodyNetwork, first: int, second: int) -> None:
     """Add the bodies of a pair; the second may be ``NONE``."""
     one = _join(o, first)
     if second == NONE:
@@ -107,7 +107,7 @@ def couple(o: Network, first: int, second: int) -> None:
 
 
 @kernel
-def _join(o: Network, body: int) -> int:
+def _join(o: BodyNetwork, body: int) -> int:
     """Add a body if it is new, and return its index."""
     if o.place[body] != NONE:
         return o.place[body]
@@ -122,7 +122,7 @@ def _join(o: Network, body: int) -> int:
 
 
 @kernel
-def attach(o: Network, q: ConeProblem, n: int, side: int, body: int, axes, arm, v, w) -> None:  # noqa: PLR0913  # type: ignore[no-untyped-def]
+def attach(o: BodyNetwork, q: ConeProblem, n: int, side: int, body: int, axes, arm, v, w) -> None:  # noqa: PLR0913  # type: ignore[no-untyped-def]
     """Attach point ``n`` to a body, and add the velocity of the body there to ``q.g[n]``."""
     o.sides[n, side] = o.place[body]
     sign = 1.0 - 2.0 * side
@@ -139,7 +139,7 @@ def attach(o: Network, q: ConeProblem, n: int, side: int, body: int, axes, arm, 
 
 
 @kernel
-def end_network(o: Network, q: ConeProblem, b: Bodies, R: Array, mobility: Array) -> None:
+def end_network(o: BodyNetwork, q: ConeProblem, b: Bodies, R: Array, mobility: Array) -> None:
     """Fill inertias and the order of elimination, and the mobilities of the points."""
     for k in range(o.bodies[0]):
         i = o.members[k]
@@ -169,7 +169,7 @@ def end_network(o: Network, q: ConeProblem, b: Bodies, R: Array, mobility: Array
 
 
 @kernel
-def _order_members(o: Network) -> None:
+def _order_members(o: BodyNetwork) -> None:
     """Fill the order of elimination, fewest neighbours first, and mark the blocks that fill up."""
     count = o.bodies[0]
     o.products[0] = 0
@@ -197,7 +197,7 @@ def _order_members(o: Network) -> None:
 
 
 @kernel
-def solve_network(o: Network, q: ConeProblem) -> bool:
+def solve_network(o: BodyNetwork, q: ConeProblem) -> bool:
     """Solve the problem from the impulses in ``q.f``; return whether the residual reached the tolerance.
 
     ``q.f`` and ``q.u`` are the best values found; ``q.residual`` is their residual. They are never NaN for finite
@@ -242,7 +242,7 @@ def solve_network(o: Network, q: ConeProblem) -> bool:
 
 
 @kernel
-def _fill_speeds(o: Network, q: ConeProblem) -> None:
+def _fill_speeds(o: BodyNetwork, q: ConeProblem) -> None:
     """Fill ``v`` with the effect of the impulses ``q.f``, and ``q.u`` with the velocities of the points."""
     for k in range(o.bodies[0]):
         for d in range(6):
@@ -265,7 +265,7 @@ def _fill_speeds(o: Network, q: ConeProblem) -> None:
 
 
 @kernel
-def _speed(o: Network, v: Array, n: int) -> tuple[float, float, float]:
+def _speed(o: BodyNetwork, v: Array, n: int) -> tuple[float, float, float]:
     """Return the velocity of point ``n`` for the velocities ``v`` (N, 6) of the bodies."""
     x = y = z = 0.0
     for side in range(2):
@@ -280,7 +280,7 @@ def _speed(o: Network, v: Array, n: int) -> tuple[float, float, float]:
 
 
 @kernel
-def _newton(o: Network, q: ConeProblem, proximal: float, patient: bool) -> None:
+def _newton(o: BodyNetwork, q: ConeProblem, proximal: float, patient: bool) -> None:
     """Make Newton steps from ``q.f`` while they reduce the residual, and store the best impulses in ``q.best``."""
     smallest, stalled = np.inf, 0
     q.proximal[0] = proximal
@@ -292,7 +292,7 @@ def _newton(o: Network, q: ConeProblem, proximal: float, patient: bool) -> None:
 
 
 @kernel
-def _step(o: Network, q: ConeProblem) -> bool:
+def _step(o: BodyNetwork, q: ConeProblem) -> bool:
     """Make one Newton step; return False if its matrix is singular."""
     q.budget[0] -= PER_POINT * q.points[0] + PER_BLOCK * o.products[0]
     _clear_system(o)
@@ -311,7 +311,7 @@ def _step(o: Network, q: ConeProblem) -> bool:
 
 
 @kernel
-def _clear_system(o: Network) -> None:
+def _clear_system(o: BodyNetwork) -> None:
     """Set the system to that without contact."""
     for k in range(o.bodies[0]):
         for d in range(6):
@@ -328,7 +328,7 @@ def _clear_system(o: Network) -> None:
 
 
 @kernel
-def _add_point(o: Network, q: ConeProblem, n: int) -> None:
+def _add_point(o: BodyNetwork, q: ConeProblem, n: int) -> None:
     """Add J^T C J of point ``n`` to the matrix, and subtract J^T c from the right-hand side."""
     by = 1.0 / q.mobility[n]
     c, C = q.c[n], q.C[n]
@@ -357,7 +357,7 @@ def _add_point(o: Network, q: ConeProblem, n: int) -> None:
 
 
 @kernel
-def _eliminate(o: Network) -> bool:
+def _eliminate(o: BodyNetwork) -> bool:
     """Solve the system in place; return False if a pivot is 0 or not finite.
 
     The factors of the blocks are used and not their inverses, whose errors would exceed the masses where contacts
@@ -372,7 +372,7 @@ def _eliminate(o: Network) -> bool:
 
 
 @kernel
-def _eliminate_member(o: Network, n: int) -> bool:
+def _eliminate_member(o: BodyNetwork, n: int) -> bool:
     """Eliminate the ``n``-th member from the rows of all later ones; return False if a pivot is 0 or not finite."""
     count = o.bodies[0]
     p = o.order[n]
@@ -408,7 +408,7 @@ def _row_times(A: Array, x: int, b: Array) -> float:
 
 
 @kernel
-def _insert(o: Network, n: int) -> None:
+def _insert(o: BodyNetwork, n: int) -> None:
     """Solve the row of the ``n``-th member, in which all later ones are known."""
     p = o.order[n]
     rhs = o.rhs[p]
@@ -495,7 +495,7 @@ def _subtract_product(A: Array, B: Array, out: Array) -> None:
 
 
 @kernel
-def _sweep(o: Network, q: ConeProblem) -> None:
+def _sweep(o: BodyNetwork, q: ConeProblem) -> None:
     """Sweep over the points from ``q.f``: reduce the velocity of each point and project its impulse on the cone."""
     _fill_speeds(o, q)
     for _ in range(SWEEPS):

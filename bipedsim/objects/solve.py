@@ -10,7 +10,7 @@ from bipedsim.contact import RECOVERY, ConeProblem
 from bipedsim.numerics import Array, Integers, assign, cross, exp3, kernel, mul, mul_t
 from bipedsim.objects.bodies import Bodies, end_position, finish_body, fly, turns_far
 from bipedsim.objects.contacts import WORLD, PairContacts
-from bipedsim.objects.network import NONE, Network, attach, begin_network, couple, end_network, solve_network
+from bipedsim.objects.network import NONE, BodyNetwork, attach, begin_network, couple, end_network, solve_network
 
 GAMMA = 0.2
 """Fraction of a penetration that a step removes, as in the contact models of the feet."""
@@ -45,7 +45,7 @@ class PairSolve(NamedTuple):
     bodies: Bodies
     contacts: PairContacts
     cone: ConeProblem
-    network: Network
+    network: BodyNetwork
     h: float
     unresolved: Integers
     given: Array

@@ -15,7 +15,7 @@ from bipedsim.numerics import STEP_BUDGET, Array, Box, Integers, box, ready, unl
 from bipedsim.objects.contacts import PAIRS, POINTS, WORLD, Memory, PairContacts, copy_memory
 from bipedsim.objects.free_body import FreeBody, Link, bodies_of, frame_poses, frame_twists
 from bipedsim.objects.narrow import Near, Surface
-from bipedsim.objects.network import NONE, Network
+from bipedsim.objects.network import NONE, BodyNetwork
 from bipedsim.objects.pressing import press
 from bipedsim.objects.sides import Sides
 from bipedsim.objects.solve import PairSolve
@@ -110,7 +110,7 @@ class World:
         self._memory = zeros_of(Memory, sizes)
         copy_memory.py_func(memory, self._memory)
         cone = ConeProblem.of_feet(0, points, TOLERANCE, ITERATIONS, budget=self._budget)
-        network = zeros_of(Network, sizes, place=np.full(len(self.free), NONE))
+        network = zeros_of(BodyNetwork, sizes, place=np.full(len(self.free), NONE))
         found = {"bodies": self.bodies, "contacts": near.contacts, "unresolved": self._failed, "given": self.given}
         solve = zeros_of(PairSolve, sizes, cone=cone, network=network, h=h, **found)
         before = zeros_of(SavedState, sizes, memory=zeros_of(Memory, sizes))
