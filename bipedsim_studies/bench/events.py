@@ -19,7 +19,7 @@ from bipedsim.numerics import Array
 from bipedsim.sim import Observation, Simulator, Snapshot
 from bipedsim_studies.bench.engines import Soles
 from bipedsim_studies.bench.hold import Hold
-from bipedsim_studies.bench.measure import SETTLE_SECONDS, one_core
+from bipedsim_studies.bench.measure import FALL_PUSH, FALL_PUSH_SECONDS, SETTLE_SECONDS, one_core
 
 Row = dict[str, Any]
 
@@ -142,22 +142,28 @@ def _step_sequences(simulator: Simulator, kind: str, dt: float) -> Iterator[Iter
                 q[2] += height + soles.depth(q)
                 yield _steps(simulator, kind, simulator.reset(q), stand)
     elif kind == "touch-down":
-        guard = Guard(make_controller("zmp", robot, {}, dt), robot)
         start = simulator.reset()
-        guard.reset(start)
-
-        def walk(observation: Observation) -> Array:
-            if simulator.t >= WALKS_AFTER:
-                guard.steer(WALK)
-            torque = guard.update(observation).tau_joint
-            return np.clip(torque, -robot.effort_limit, robot.effort_limit)
-
-        yield _steps(simulator, kind, start, walk)
+        yield _steps(simulator, kind, start, walking(simulator, start))
     else:
         start = simulator.reset()
-        simulator.push(robot.weight * np.array([0.3, 0.1, 0.0, 0.0, 0.0, 0.0]), duration=0.2)
+        simulator.push(robot.weight * np.append(FALL_PUSH, np.zeros(3)), duration=FALL_PUSH_SECONDS)
         idle = np.zeros(robot.nu)
         yield _steps(simulator, kind, start, lambda observation: idle)
+
+
+def walking(simulator: Simulator, start: Observation) -> Callable[[Observation], Array]:
+    """Return the torques (nu,) of the controller ``zmp``, which stands at first and then walks."""
+    robot = simulator.robot
+    guard = Guard(make_controller("zmp", robot, {}, simulator.physics_dt), robot)
+    guard.reset(start)
+
+    def walk(observation: Observation) -> Array:
+        if simulator.t >= WALKS_AFTER:
+            guard.steer(WALK)
+        torque = guard.update(observation).tau_joint
+        return np.clip(torque, -robot.effort_limit, robot.effort_limit)
+
+    return walk
 
 
 def _steps(

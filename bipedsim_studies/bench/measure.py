@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pinocchio as pin
 
 from bipedsim.errors import BipedSimError
 from bipedsim.model import Robot
@@ -22,6 +23,8 @@ PUSH_RAMP_SECONDS = 2.0
 """Duration of the quintic ramp of the push [s]. A sudden push would make the robot rock on the edges of its feet."""
 PUSH_SETTLE_SECONDS = 2.0
 """Settling time after the ramp [s]."""
+FALL_PUSH, FALL_PUSH_SECONDS = np.array([0.3, 0.1, 0.0]), 0.2
+"""Push at the root link that starts a fall, as fractions of the robot's weight, and its duration [s]."""
 UNTIMED_STEPS = 50
 """Untimed steps at the start of a block, for caches and warm starts."""
 
@@ -125,6 +128,22 @@ def measure_creep(engine: Engine, hold: Hold, rest: Rest, force: float, seconds:
     friction_used = float(np.where(wrenches[:, 2] > 0.0, used, 0.0).max())
     engine.push(np.zeros(3))
     return Creep(displacement / (steps * engine.dt), displacement, friction_used)
+
+
+def side_load(robot: Robot, fraction: float) -> float:
+    """Return a fraction of the force along y at the root link that tips or moves the standing robot [N].
+
+    The rigid robot tips over the outer edge of its soles, or its feet slip; the smaller force counts.
+    """
+    q = robot.q_nominal
+    com = pin.centerOfMass(robot.model, robot.model.createData(), q)
+    edge = max(
+        float((sole.vertices @ placement.rotation[1, :2]).max() + placement.translation[1])
+        for sole, placement in zip(robot.soles, Soles(robot).placements(q), strict=True)
+    )
+    tips = (edge - float(com[1])) / float(q[2])
+    slips = min(sole.friction_static for sole in robot.soles)
+    return fraction * robot.weight * min(tips, slips)
 
 
 def _check_upright(engine: Engine) -> None:

@@ -38,7 +38,7 @@ def table(report: dict[str, Any]) -> str:
     description = (
         f"{parameters['blocks']} blocks of {parameters['steps']} standing steps of {1e3 * parameters['dt']:g} ms per "
         f"engine, in alternation on one core; creep over {parameters['creep_seconds']:g} s under "
-        f"{parameters['push_force']:g} N sideways."
+        f"{parameters['push_fraction']:.0%} of the side load that tips the robot."
     )
     lines = [
         description,
@@ -48,6 +48,8 @@ def table(report: dict[str, Any]) -> str:
         lines += ["", f"## {robot}", "", *_grid(["engine", *(name for name, _ in COLUMNS)], _cells(rows))]
         notes = [f"- {row['label']}: {_status(row)}" for row in rows.values() if row["status"] != "ok" or row["note"]]
         lines += ["", *notes] if notes else []
+    for robot, suites in report["suites"].items():
+        lines += ["", f"## Single steps of falls, drops, hits and walks ({robot})", "", *_suite_table(suites)]
     if report["scaling"]:
         counts = list(next(iter(report["scaling"].values())))
         cells = [
@@ -87,6 +89,27 @@ def table(report: dict[str, Any]) -> str:
         head = ["event_ratio (of so many steps)", "standing us", *kinds]
         lines += ["", f"## Landings and bodies on the ground ({robot})", "", *_grid(head, cells)]
     return "\n".join(lines) + "\n"
+
+
+def _suite_table(suites: dict[str, dict[str, Row]]) -> list[str]:
+    """Return a table with one row per suite and engine, and a list of those without a result."""
+    kinds = ("mean", "p99", "worst")
+    cells, notes = [], []
+    for suite, rows in suites.items():
+        for row in rows.values():
+            if "step_us" not in row:
+                notes.append(f"- {suite}, {row['label']}: {_status(row)}")
+                continue
+            ratio = row.get("ratio_to_mujoco", {})
+            cells.append(
+                [suite, row["label"]]
+                + [_number(row["step_us"][kind], ".1f") for kind in kinds]
+                + [_number(ratio.get(kind), ".2f") for kind in kinds]
+                + [_number(row["unresolved"], "d"), _number(row.get("load_error_N"), ".1e")]
+            )
+    ratios = [f"{kind} / MuJoCo" for kind in kinds]
+    head = ["suite", "engine", *(f"{kind} us" for kind in kinds), *ratios, "unresolved", "force - m g N"]
+    return [*_grid(head, cells), *(["", *notes] if notes else [])]
 
 
 def _cells(rows: dict[str, Row]) -> list[list[str]]:
@@ -155,7 +178,8 @@ def plot(report: dict[str, Any], path: Path) -> None:
     left.set_ylim(len(names) - 0.4, -0.6)
     left.margins(x=0.15)
     left.legend(fontsize=8)
-    right.set_xlabel(f"creep under {report['parameters']['push_force']:g} N sideways [um/s]")
+    fraction = report["parameters"]["push_fraction"]
+    right.set_xlabel(f"creep under {fraction:.0%} of the side load that tips the robot [um/s]")
     for axes in (left, right):
         axes.set_xscale("log" if names else "linear")
         axes.grid(axis="x", which="major", alpha=0.4)

@@ -32,10 +32,12 @@ from bipedsim_studies.bench.measure import (
     measure_creep,
     measure_rest,
     record_torques,
+    side_load,
     time_alternating,
 )
 from bipedsim_studies.bench.own import measure_motion, measure_scaling, motion_pieces, scaling_pieces
 from bipedsim_studies.bench.settings import BenchSettings
+from bipedsim_studies.bench.suites import measure_suites, suite_engines, suite_pieces
 
 Row = dict[str, Any]
 
@@ -44,7 +46,11 @@ def pieces(settings: BenchSettings) -> int:
     """Return the maximum number of calls of ``tick`` by :class:`Bench`."""
     blocks = settings.blocks
     own_pieces = scaling_pieces(blocks) + motion_pieces(blocks) + event_pieces(blocks) if settings.own else 0
-    return len(settings.robots) * len(settings.engines or ENGINES) * (1 + blocks) + own_pieces
+    engines = settings.engines or tuple(ENGINES)
+    of_suites = sum(
+        suite_pieces(suite_engines(load_robot(name), engines), settings.repetitions) for name in settings.robots
+    )
+    return len(settings.robots) * len(engines) * (1 + blocks) + of_suites + own_pieces
 
 
 class Bench:
@@ -78,6 +84,7 @@ class Bench:
                 "controller": f"static torques and PD; dt M^-1 Kd <= {DAMPING}, kp = {STIFFNESS:g}/s kd",
             },
             "robots": {robot.name: self._robot(robot) for robot in robots},
+            "suites": {robot.name: self._suites(robot) for robot in robots} if settings.repetitions else {},
             "scaling": measure_scaling(settings.dt, settings.blocks, settings.steps, self._tick)
             if settings.own
             else {},
@@ -85,10 +92,15 @@ class Bench:
             "events": measure_events(settings.dt, settings.blocks, self._tick) if settings.own else {},
         }
 
+    def _suites(self, robot: Robot) -> dict[str, dict[str, Row]]:
+        s = self._settings
+        return measure_suites(robot, suite_engines(robot, s.engines), s.dt, s.repetitions, self._tick)
+
     def _robot(self, robot: Robot) -> dict[str, Row]:
         """Measure a robot in all engines, and return one row per engine."""
         s = self._settings
         hold = Hold(robot, s.dt)
+        load = side_load(robot, s.push_fraction)
         rows: dict[str, Row] = {}
         engines: dict[str, Engine] = {}
         rests: dict[str, Rest] = {}
@@ -99,7 +111,7 @@ class Bench:
             try:
                 engine = make_engine(name, robot, s.dt)
                 rests[name] = rest = measure_rest(engine, hold)
-                creep = measure_creep(engine, hold, rest, s.push_force, s.creep_seconds)
+                creep = measure_creep(engine, hold, rest, load, s.creep_seconds)
                 torques[name] = record_torques(engine, hold, rest, UNTIMED_STEPS + s.steps)
             except EngineUnavailableError as error:
                 rows[name].update(status=error.status, note=str(error))
@@ -108,6 +120,7 @@ class Bench:
             else:
                 engines[name] = engine
                 rows[name].update(
+                    push_N=load,
                     rest_force_error_N=rest.force_error,
                     penetration_um=1e6 * rest.penetration,
                     creep_um_s=1e6 * creep.speed,

@@ -18,8 +18,13 @@ class BenchSettings:
     dt: float = param(1e-3, "step of all engines", unit="s", low=1e-6, high=1.0)
     blocks: int = param(40, "blocks of timed steps per engine, in alternation", low=1)
     steps: int = param(150, "steps of a block", low=1)
-    push_force: float = param(50.0, "side load for the measurement of creep", unit="N", low=1e-3, high=1e6)
+    push_fraction: float = param(
+        0.3, "side load for the measurement of creep, as a fraction of that which tips the robot", low=1e-6, high=1.0
+    )
     creep_seconds: float = param(2.0, "time under the side load", unit="s", low=1e-3, high=1e4)
     loop_blocks: int = param(5, "with --loop: alternations of our nodes and the reference exchange, per clock", low=1)
     loop_seconds: float = param(3.0, "with --loop: simulated time of each of them", unit="s", low=0.05, high=1e4)
+    repetitions: int = param(
+        5, "of each fall, drop, heap, kick and walk, whose single steps are timed; 0 leaves them out", low=0
+    )
     own: bool = param(True, "measure our own models over the number of vertices, and in motion")

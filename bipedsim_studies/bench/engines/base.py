@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from bipedsim.errors import BipedSimError
 from bipedsim.model import Robot, Sole, sole_placements
 from bipedsim.numerics import Array
+from bipedsim.sim import Simulator
 
 SOLE_THICKNESS = 0.02
 """Height of the box that represents a sole in engines with solid shapes only [m]. Its bottom face is the sole."""
@@ -48,12 +49,14 @@ class Engine(ABC):
     Attributes:
         step: Advances by dt under joint torques (nu,) [N.m] and computes the forces on both feet. Only this call is
             timed. It is a callable instead of a method, so that an engine can provide its function without overhead.
+        simulator: bipedsim's simulator; None in other engines.
 
     Raises:
         EngineUnavailableError: The engine does not support the robot.
     """
 
     step: Callable[[Array], object]
+    simulator: Simulator | None = None
 
     def __init__(self, robot: Robot, dt: float) -> None:
         if not robot.free_flyer:
@@ -91,6 +94,10 @@ class Engine(ABC):
     @abstractmethod
     def wrenches(self) -> Array:
         """Return force [N] and torque [N.m] of the ground on each foot at its sole origin (K, 6), in world axes."""
+
+    def load(self) -> Array:
+        """Return the sum of all contact forces on the robot (3,) [N], in world axes; engines with a scene have it."""
+        return np.asarray(self.wrenches()[:, :3].sum(axis=0))
 
     def _state_of(
         self, base: pin.SE3, linear: ArrayLike, angular: ArrayLike, position: ArrayLike, rate: ArrayLike

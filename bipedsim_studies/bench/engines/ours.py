@@ -8,6 +8,7 @@ from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim.sim import Simulator
 from bipedsim_studies.bench.engines.base import Engine
+from bipedsim_studies.bench.engines.scene import Scene
 
 
 class BipedSimEngine(Engine):
@@ -16,25 +17,38 @@ class BipedSimEngine(Engine):
     Args:
         robot, dt: See :class:`Engine`.
         contact: Name of the contact model.
+        scene: Objects. The bodies of the robot and its joint limits make contact in any case.
         sensors: Whether a step also fills an :class:`Observation`: encoders, IMU and ankle force-torque sensors.
             Wrenches and centres of pressure are available in both cases.
     """
 
-    def __init__(self, robot: Robot, dt: float, contact: str, sensors: bool = False) -> None:
+    simulator: Simulator
+
+    def __init__(
+        self, robot: Robot, dt: float, contact: str, scene: Scene | None = None, sensors: bool = False
+    ) -> None:
         super().__init__(robot, dt)
-        self._sim = Simulator(robot, contact=contact, physics_dt=dt)
-        self._sim.warm_up()
-        self.step = self._sim.step if sensors else self._sim.advance
+        self.simulator = simulator = Simulator(
+            robot, contact=contact, physics_dt=dt, objects=scene.objects if scene else ()
+        )
+        simulator.warm_up()
+        self.step = simulator.step if sensors else simulator.advance
 
     def reset(self, q: Array, v: Array) -> None:
-        self._sim.reset(q, v)
+        self.simulator.reset(q, v)
 
     def push(self, force_world: Array) -> None:
         root = self.robot.model.names[1]
-        self._sim.push(np.concatenate([force_world, np.zeros(3)]), body=root)
+        # A push of zero ends, so that later steps do not add its force.
+        duration = np.inf if np.any(force_world) else self.dt
+        self.simulator.push(np.concatenate([force_world, np.zeros(3)]), body=root, duration=duration)
 
     def state(self) -> tuple[Array, Array]:
-        return self._sim.q.copy(), self._sim.v.copy()
+        return self.simulator.q.copy(), self.simulator.v.copy()
+
+    def load(self) -> Array:
+        forces = self.wrenches()[:, :3].sum(axis=0) + self.simulator.body_impulse.sum(axis=0) / self.dt
+        return np.asarray(forces)
 
     def wrenches(self) -> Array:
-        return self._sim.contact.impulse / self.dt
+        return self.simulator.contact.impulse / self.dt

@@ -11,7 +11,8 @@ from typing import Any
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.errors import UnknownNameError
 from bipedsim.model import Robot
-from bipedsim_studies.bench.engines.base import Engine, EngineUnavailableError
+from bipedsim_studies.bench.engines.base import Engine, EngineUnavailableError, not_supported
+from bipedsim_studies.bench.engines.scene import Scene
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,13 @@ class EngineSpec:
     rest_tolerance: float = 0.01
     note: str = ""
 
+    @property
+    def scenes(self) -> bool:
+        """Whether bodies of the robot, joint limits and objects can make contact in this engine."""
+        return self.target in (_MUJOCO, _OURS)
 
+
+_OURS = "ours:BipedSimEngine"
 _MUJOCO = "mujoco_engine:MujocoEngine"
 _BULLET = "bullet_engine:BulletEngine"
 _ON_LINKS = "has no reflected inertia: that of a joint is added to its link"
@@ -60,10 +67,10 @@ ENGINES: dict[str, EngineSpec] = {
         {"options": {"cone": "elliptic", "impratio": "1e4", "noslip_iterations": "10"}},
         rest_tolerance=0.1,
     ),
-    **{name: EngineSpec(f"bipedsim, {name}", "ours:BipedSimEngine", "", {"contact": name}) for name in CONTACT_MODELS},
+    **{name: EngineSpec(f"bipedsim, {name}", _OURS, "", {"contact": name}) for name in CONTACT_MODELS},
     "one_step_sensors": EngineSpec(
         "bipedsim, one_step, all sensors",
-        "ours:BipedSimEngine",
+        _OURS,
         "",
         {"contact": "one_step", "sensors": True},
     ),
@@ -118,8 +125,12 @@ def engine_version(name: str) -> str:
         return ""
 
 
-def make_engine(name: str, robot: Robot, dt: float) -> Engine:
+def make_engine(name: str, robot: Robot, dt: float, scene: Scene | None = None) -> Engine:
     """Return the engine ``name`` with the robot.
+
+    Args:
+        name, robot, dt: Engine, robot and step [s].
+        scene: Contacts in addition to those of the soles.
 
     Raises:
         UnknownNameError: The engine does not exist; the message lists all engines.
@@ -133,5 +144,10 @@ def make_engine(name: str, robot: Robot, dt: float) -> Engine:
         loaded = importlib.import_module(f"bipedsim_studies.bench.engines.{module}")
     except ImportError as error:
         raise EngineUnavailableError("not installed", f"pip install {spec.package} ({error})") from error
-    engine: Engine = getattr(loaded, cls)(robot, dt, **spec.options)
+    options = dict(spec.options)
+    if scene is not None:
+        if not spec.scenes:
+            raise not_supported("the adapter knows only the soles", name)
+        options["scene"] = scene
+    engine: Engine = getattr(loaded, cls)(robot, dt, **options)
     return engine

@@ -15,7 +15,7 @@ from bipedsim.cli import main as cli
 from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import Robot, load_robot
-from bipedsim_studies.bench import events, own
+from bipedsim_studies.bench import events, own, suites
 from bipedsim_studies.bench.engines.base import Engine, EngineUnavailableError, Soles, sole_box, wrench_about
 from bipedsim_studies.bench.engines.table import ENGINES, EngineSpec, engine_version, make_engine
 from bipedsim_studies.bench.hold import Hold
@@ -36,6 +36,7 @@ ROW_KEYS = {
     "creep_um_s",
     "creep_um",
     "friction_used",
+    "push_N",
     "inside_cone",
     "step_us",
     "ratio_to_mujoco",
@@ -178,7 +179,9 @@ def test_a_missing_engine_is_a_readable_row(monkeypatch: pytest.MonkeyPatch, bip
     monkeypatch.setitem(ENGINES, "absent", missing)
     with refusal(EngineUnavailableError, status="not installed"):
         make_engine("absent", biped, H)
-    settings = BenchSettings(robots=("biped14",), engines=("absent", "one_step"), blocks=1, steps=5, own=False)
+    settings = BenchSettings(
+        robots=("biped14",), engines=("absent", "one_step"), blocks=1, steps=5, repetitions=0, own=False
+    )
     report = Bench(settings).report()
     row = report["robots"]["biped14"]["absent"]
     assert row["status"] == "not installed"
@@ -190,7 +193,9 @@ def test_a_missing_engine_is_a_readable_row(monkeypatch: pytest.MonkeyPatch, bip
 def test_an_engine_that_fails_costs_only_its_own_row(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = EngineSpec("Broken", "ours:BipedSimEngine", "", {"contact": "no such model"})
     monkeypatch.setitem(ENGINES, "broken", broken)
-    settings = BenchSettings(robots=("biped14",), engines=("broken", "one_step"), blocks=1, steps=5, own=False)
+    settings = BenchSettings(
+        robots=("biped14",), engines=("broken", "one_step"), blocks=1, steps=5, repetitions=0, own=False
+    )
     rows = Bench(settings).report()["robots"]["biped14"]
     assert rows["broken"]["status"] == "failed"
     assert "no such model" in rows["broken"]["note"]
@@ -202,12 +207,13 @@ def test_the_command_end_to_end(
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setattr(own, "MOTION_SECONDS", 0.5)
+    monkeypatch.setattr(suites, "FALL_SECONDS", 1.0)
     monkeypatch.setattr(events, "ROBOTS", ("biped14",))
     monkeypatch.setattr(events, "SECONDS", {**events.SECONDS, "touch-down": 2.6, "bodies": 1.0})
     engines = list(CONTACT_MODELS)
     if engine_version("mujoco"):
         engines.append("mujoco")
-    settings = f"{{robots: [biped14], engines: {engines}, blocks: 2, steps: 20, creep_seconds: 0.1}}"
+    settings = f"{{robots: [biped14], engines: {engines}, blocks: 2, steps: 20, creep_seconds: 0.1, repetitions: 1}}"
     assert cli.main(["bench", settings, "--json", "--output", str(tmp_path / "out")]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report == json.loads((tmp_path / "out" / "report.json").read_text())
@@ -225,6 +231,17 @@ def test_the_command_end_to_end(
     for row in report["events"]["biped14"].values():
         assert all(ratio > 0.0 and row["steps"][kind] > 0 for kind, ratio in row["event_ratio"].items())
     assert report["parameters"]["blocks"] == 2
+    measured = report["suites"]["biped14"]
+    assert list(measured) == ["fall", "lying", "drop", "heap", "kick", "walk"]
+    for suite, rows in measured.items():
+        assert set(rows) == {"one_step", "exact", "lcp", "ncp"} | ({"mujoco"} & set(engines))
+        for name, row in rows.items():
+            if (suite, name) == ("walk", "mujoco"):
+                assert row["status"] == "not supported"
+                continue
+            times = row["step_us"]
+            assert 0.0 < times["mean"] <= times["worst"]
+            assert times["p99"] <= times["worst"]
     assert {"python", "pin", "numba"} <= set(report["versions"])
     assert (tmp_path / "out" / "table.md").read_text() == table(report)
     assert (tmp_path / "out" / "plot.png").stat().st_size > 10_000
@@ -232,7 +249,8 @@ def test_the_command_end_to_end(
 
 def test_the_command_forces_one_thread(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    settings = "{robots: [biped14], engines: [one_step], blocks: 1, steps: 5, creep_seconds: 0.1, own: false}"
+    settings = "{robots: [biped14], engines: [one_step], blocks: 1, steps: 5, creep_seconds: 0.1, own: false"
+    settings += ", repetitions: 0}"
     assert cli.main(["bench", settings, "--json"]) == 0
     report = json.loads(capfd.readouterr().out)
     assert report["machine"]["omp_num_threads"] == "1"
@@ -255,7 +273,9 @@ def test_the_progress_bar_ends_where_the_work_does(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(events, "ROBOTS", ("biped14",))
     monkeypatch.setattr(events, "SECONDS", dict.fromkeys(events.SECONDS, 0.02))
     done: list[str] = []
-    settings = BenchSettings(robots=("biped14",), engines=("one_step",), blocks=1, steps=5, creep_seconds=0.1)
+    monkeypatch.setattr(suites, "FALL_SECONDS", 0.1)
+    one = ("one_step",)
+    settings = BenchSettings(robots=("biped14",), engines=one, blocks=1, steps=5, creep_seconds=0.1, repetitions=2)
     Bench(settings, done.append).report()
     assert len(done) == pieces(settings)
 
@@ -282,6 +302,6 @@ def test_a_wrench_about_a_point() -> None:
 
 
 def test_a_plot_without_any_result_is_drawn_too(tmp_path: Path) -> None:
-    parameters = {"dt": 1e-3, "push_force": 50.0}
+    parameters = {"dt": 1e-3, "push_fraction": 0.3}
     plot({"robots": {"biped14": {}}, "parameters": parameters}, tmp_path / "empty.png")
     assert (tmp_path / "empty.png").exists()
