@@ -37,7 +37,7 @@ STEP = 1e-3
 SECONDS = 3.0
 WARM = 20
 """Number of initial steps whose time is not checked, because their arrays are used for the first time."""
-LONGEST = 0.05
+LONGEST = 0.02
 """Maximum CPU time of a step [s]."""
 BALANCE = 1e-9
 """Maximum momentum error of a step without sub-steps, relative to its largest term."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from bipedsim.numerics.arrays import Integers
 
-STEP_BUDGET = 20_000_000
+STEP_BUDGET = 6_000_000
 """Operations, mostly multiplications, that all solvers may use in one step."""
 UNLIMITED = 2**62
 """A budget that is never used up; each solver still has its own limit of iterations."""
