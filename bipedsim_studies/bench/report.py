@@ -105,10 +105,12 @@ def _suite_table(suites: dict[str, dict[str, Row]]) -> list[str]:
                 [suite, row["label"]]
                 + [_number(row["step_us"][kind], ".1f") for kind in kinds]
                 + [_number(ratio.get(kind), ".2f") for kind in kinds]
-                + [_number(row["unresolved"], "d"), _number(row.get("load_error_N"), ".1e")]
+                + [_number(row.get("budget_used"), ".0%"), _number(row.get("unresolved"), "d")]
+                + [_number(row.get("unresolved_depth_um"), ".2g"), _number(row.get("load_error_N"), ".1e")]
             )
     ratios = [f"{kind} / MuJoCo" for kind in kinds]
-    head = ["suite", "engine", *(f"{kind} us" for kind in kinds), *ratios, "unresolved", "force - m g N"]
+    head = ["suite", "engine", *(f"{kind} us" for kind in kinds), *ratios]
+    head += ["budget used", "unresolved", "depth um", "force - m g N"]
     return [*_grid(head, cells), *(["", *notes] if notes else [])]
 
 

@@ -14,7 +14,7 @@ import pinocchio as pin
 
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.model import Robot
-from bipedsim.numerics import Array
+from bipedsim.numerics import STEP_BUDGET, Array
 from bipedsim.objects import ObjectConfig
 from bipedsim.sim import Simulator
 from bipedsim_studies.bench.engines import (
@@ -116,6 +116,8 @@ class SuiteReplay:
     Attributes:
         load: (T,) vertical contact force on the robot in each step of the recording [N].
         unresolved: (T,) whether bipedsim found no solution in the step.
+        operations: (T,) operations of bipedsim's solvers in the step, 0 in other engines.
+        depth: (T,) largest depth of a sole or body in the ground after a step without a solution, otherwise 0 [m].
 
     Raises:
         EngineUnavailableError: The engine has no controller for the suite.
@@ -125,8 +127,8 @@ class SuiteReplay:
         self._engine, self._suite = engine, suite
         self._push_steps = round(FALL_PUSH_SECONDS / engine.dt) if suite.push else -1
         self._torques: list[list[Array]] = []
-        loads, unresolved = [], []
-        simulator = engine.simulator
+        loads, unresolved, operations, depths = [], [], [], []
+        simulator, soles = engine.simulator, Soles(engine.robot)
         steps = round(suite.seconds / engine.dt)
         for start in suite.starts:
             self._begin(start)
@@ -138,8 +140,13 @@ class SuiteReplay:
                 torques.append(advance())
                 loads.append(engine.load()[2])
                 unresolved.append(simulator is not None and simulator.contact.unresolved > before)
+                operations.append(simulator.operations if simulator else 0)
+                depths.append(0.0)
+                if simulator and unresolved[-1]:
+                    depths[-1] = max(0.0, soles.depth(simulator.q), *_depths(simulator))
             self._torques.append(torques)
         self.load, self.unresolved = np.array(loads), np.array(unresolved)
+        self.operations, self.depth = np.array(operations), np.array(depths)
 
     @property
     def counts(self) -> bool:
@@ -184,6 +191,12 @@ class SuiteReplay:
                 step(torque)
                 times.append(perf_counter_ns() - begun)
         return np.array(times) / 1e3
+
+
+def _depths(simulator: Simulator) -> list[float]:
+    """Return the depths of the robot's bodies in the ground [m]."""
+    touching = simulator.reactions.touching
+    return list(touching.depths(simulator.q).values()) if touching else []
 
 
 def _walker(simulator: Simulator, start: Array) -> Callable[[], Array]:
@@ -248,7 +261,10 @@ def measure_suites(
             for key, us in times.items():
                 row = result[part][key]
                 row["step_us"] = step_times(us[steps])
-                row["unresolved"] = int(replays[key].unresolved[steps].sum()) if replays[key].counts else None
+                if replays[key].counts:
+                    row["unresolved"] = int(replays[key].unresolved[steps].sum())
+                    row["unresolved_depth_um"] = float(1e6 * replays[key].depth[steps].max())
+                    row["budget_used"] = float(replays[key].operations[steps].max() / STEP_BUDGET)
                 if part == "lying":
                     load = replays[key].load[-round(LOAD_SECONDS / dt) :].mean()
                     row["load_error_N"] = abs(float(load) - robot.weight)

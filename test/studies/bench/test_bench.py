@@ -242,6 +242,9 @@ def test_the_command_end_to_end(
             times = row["step_us"]
             assert 0.0 < times["mean"] <= times["worst"]
             assert times["p99"] <= times["worst"]
+            if name != "mujoco":
+                assert 0.0 < row["budget_used"] < 1.05
+                assert row["unresolved"] > 0 or row["unresolved_depth_um"] == 0.0
     assert {"python", "pin", "numba"} <= set(report["versions"])
     assert (tmp_path / "out" / "table.md").read_text() == table(report)
     assert (tmp_path / "out" / "plot.png").stat().st_size > 10_000

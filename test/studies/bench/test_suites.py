@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pinocchio as pin
 import pytest
 
 from bipedsim.model import Robot, Shape, load_robot
+from bipedsim.sim import steps
 from bipedsim_studies.bench.engines.base import Engine, EngineUnavailableError, Soles
 from bipedsim_studies.bench.engines.scene import Scene, body_shapes
 from bipedsim_studies.bench.engines.table import make_engine
@@ -229,3 +232,12 @@ def test_a_repetition_takes_the_recorded_steps(name: str, biped: Robot) -> None:
     np.testing.assert_array_equal(engine.state()[1], v)
     assert len(times) == len(replay.load)
     assert (times > 0.0).all()
+
+
+def test_truncated_steps_are_counted_and_their_depth_is_reported(biped: Robot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "STEP_BUDGET", 0)
+    fall = suites(biped)["fall"]
+    replay = SuiteReplay(engine_or_skip("one_step", biped, Scene()), replace(fall, seconds=1.5))
+    assert replay.unresolved.sum() > 0
+    assert 0.0 < replay.depth.max() < 5e-3
+    assert not replay.depth[~replay.unresolved].any()
