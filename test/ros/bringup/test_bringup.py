@@ -144,13 +144,23 @@ def test_rviz_shows_what_is_up_where_it_is_installed(tmp_path: Path, monkeypatch
     assert (node.arguments[0], Path(node.arguments[1]).name, node.remappings) == ("-d", "bipedsim.rviz", ())
     config = Path(node.arguments[1]).resolve()
     assert config.read_bytes() == (ROOT / "config" / "bipedsim.rviz").read_bytes()
-    monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    monkeypatch.setenv("AMENT_PREFIX_PATH", prefixes)
-    assert plan({"rviz": True}).nodes[-1].arguments == ("-d", str(ROOT / "config" / "bipedsim.rviz")), "editable"
     moved = dict(plan({"rviz": True, "namespace": "r1"}).nodes[-1].remappings)
     assert moved["/left_foot/wrench"] == "/r1/left_foot/wrench"
     assert all(new == f"/r1{old}" for old, new in moved.items())
     assert {"/tf", "/tf_static", "/clock", "/robot_description", "/plan/footsteps"} <= set(moved)
+
+
+def test_rviz_gets_the_configuration_of_the_checkout_where_the_prefix_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An editable installation has no such file in its prefix; without a checkout the refusal names the folders."""
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setenv("AMENT_PREFIX_PATH", installed("rviz2", tmp_path / "ros"))
+    monkeypatch.setattr(bringup, "__file__", str(ROOT / "bipedsim_ros" / "bringup" / "bringup.py"))
+    assert plan({"rviz": True}).nodes[-1].arguments == ("-d", str(ROOT / "config" / "bipedsim.rviz"))
+    monkeypatch.setattr(bringup, "__file__", str(tmp_path / "bipedsim_ros" / "bringup" / "bringup.py"))
+    with refusal(place="rviz"):
+        plan({"rviz": True})
 
 
 def test_log_level_and_remappings_are_those_of_all_nodes() -> None:
