@@ -133,7 +133,7 @@ def suite(place: Place, python: str) -> str:
     """The suite against an installed wheel: the clone without its packages."""
     bin = place.environment(python, "ros,robots,test")
     tree = place.scratch / f"suite{python}"
-    for name in ("test", "docs", "config", "launch", "examples", "benchmarks", "requirements"):
+    for name in ("test", "docs", "config", "launch", "examples", "benchmarks", "requirements", "tools"):
         shutil.copytree(place.clone / name, tree / name)
     for path in place.clone.glob("*.*"):
         if path.is_file():
