@@ -27,7 +27,7 @@ def ros_wheels(rclpy: str, messages: str, rosgraph: str) -> "list[str]":
 
 ROS = ros_wheels("7.1.6", "5.3.6", "2.0.3")  # Jazzy
 KILTED = ros_wheels("9.1.2", "5.5.1", "2.3.0")  # instead of it: docs/development.md
-ROBOTS = ["example-robot-data>=4.4"]
+ROBOTS = ["example-robot-data>=5.0"]
 MUJOCO = ["mujoco>=4.0; python_version >= '3.11'", "mujoco>=3.3; python_version < '3.11'"]
 POLICY = ["onnxruntime>=1.17"]
 GYM = ["gymnasium>=1.0"]
@@ -112,12 +112,12 @@ setup(
     data_files=data_files(),
     python_requires=">=3.10",
     install_requires=[
-        "setuptools",  # ament_python's convention
+        "setuptools>=65.5",  # ament_python's convention
         "daqp>=0.11",
         "lazy-loader>=0.4",
         "matplotlib>=3.5",
         "mcap>=1.6",
-        "numba>=0.56",
+        "numba>=0.57",
         "numpy>=1.21",
         "packaging>=21.3",
         "pillow>=9.1",
@@ -125,7 +125,7 @@ setup(
         "pycollada>=0.8",
         "pyyaml>=5.4",
         "rosbags>=0.11",
-        "scipy>=1.8",
+        "scipy>=1.9",
         "tqdm>=4.57",
         "trimesh>=4.0",
     ],

@@ -14,16 +14,18 @@ import pytest
 from _pytest.faulthandler import fault_handler_stderr_fd_key, get_timeout_config_value
 from hang import Patience
 from hypothesis import HealthCheck, settings
-from hypothesis.internal.conjecture import providers
+from hypothesis.internal import conjecture
 
 # Kernels are loaded at first use and the machine is shared, so no test may depend on speed. The examples are the same
 # in every run.
 settings.register_profile("bipedsim", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("bipedsim")
 # The examples must not depend on the modules that a worker has imported. By default, Hypothesis draws from the literals
-# of all modules, so a test could fail once and never again.
-assert not providers._local_constants
-providers._get_local_constants = lambda: providers._local_constants
+# of all modules, so a test could fail once and never again. Versions before 6.131 do not.
+providers: Any = getattr(conjecture, "providers", None)
+if hasattr(providers, "_get_local_constants"):
+    assert not providers._local_constants
+    providers._get_local_constants = lambda: providers._local_constants
 
 STUDIES = Path(__file__).with_name("studies")
 IN_MAKE_TEST = [STUDIES / "study", STUDIES / "score"]

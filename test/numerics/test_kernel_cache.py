@@ -154,7 +154,7 @@ def test_an_edit_compiles_what_depends_on_it(package: Package, edit: str) -> Non
 
 SETTINGS = {
     "BOUNDSCHECK": 0 if numba_config.BOUNDSCHECK else 1,
-    "OPT": numba_config._OptLevel("1"),
+    "OPT": type(numba_config.OPT)("1"),
     "SLP_VECTORIZE": 1,
     "DEBUGINFO_DEFAULT": 1,
 }
