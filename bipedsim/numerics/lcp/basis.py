@@ -8,7 +8,6 @@ Source: Cottle, Pang and Stone, *The Linear Complementarity Problem*, 1992; scal
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -91,7 +90,7 @@ def _half_power(largest: float) -> float:
     """Return the power of two nearest to 1 / sqrt(``largest``); 1 for a row of zeros."""
     if 0.5 <= largest <= 2.0 or largest == 0.0:
         return 1.0
-    return 2.0 ** -np.round(math.log2(largest) / 2.0)
+    return 2.0 ** -np.round(np.log2(largest) / 2.0)
 
 
 @kernel
@@ -112,7 +111,7 @@ def scale(w: LcpWork, n: int) -> None:
     for i in range(n):
         w.q[i] *= w.rows[i]
         top = max(top, abs(w.q[i]))
-    w.unit[0] = 2.0 ** np.round(math.log2(top)) if top > 0.0 else 1.0
+    w.unit[0] = 2.0 ** np.round(np.log2(top)) if top > 0.0 else 1.0
     for i in range(n):
         w.q[i] /= w.unit[0]
 
