@@ -51,6 +51,7 @@ def carry_out(path: Path, tree: Path, command: list[str]) -> int:
     for name, argument in instructions(path):
         print(f"{name} {argument}", flush=True)
         for file in FROM_HOST:  # Before each one: the first installs certificates of its own.
+            (tree / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(f"/{file}", tree / file)
         if name == "RUN" and (code := inside("/bin/sh", "-c", argument)):
             sys.exit(f"{path}: RUN {argument}: exit code {code}")
