@@ -21,8 +21,8 @@ from bipedsim.numerics import Array, Integers, factor_from_end, kernel, solve_fr
 WEIGHTS = (1e-6, 1e-3, 1e-5, 1e-2)
 """Weights of the proximal term, in turn; they are relative to the mobility of a point.
 
-The weight stays constant during Newton's steps. A robot at rest on the ground has many contacts that stick with nearly all
-their friction. Their impulses are not unique, and a weight that changes makes the steps cycle between them.
+The weight stays constant during Newton's steps. A robot at rest on the ground has many contacts that stick with
+nearly all their friction. Their impulses are not unique, and a weight that changes makes the steps cycle between them.
 """
 STEPS = 30
 """Maximum number of Newton steps before sweeps continue. Far from a solution, the residual rises for many of them."""
