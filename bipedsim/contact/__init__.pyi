@@ -47,9 +47,10 @@ from .time_stepping.cone_problem import (
     measure as measure,
     reserve_budget as reserve_budget,
 )
-from .time_stepping.cone_solver import MILDER as MILDER, PATIENT as PATIENT, PROXIMAL as PROXIMAL, SOFTER as SOFTER
+from .time_stepping.cone_solver import PROXIMAL as PROXIMAL
 from .time_stepping.cone_sweeps import SWEEPS as SWEEPS, solve_point as solve_point
 from .time_stepping.points import (
+    WEIGHTS as WEIGHTS,
     PointRows as PointRows,
     add_impulse as add_impulse,
     fill_own as fill_own,

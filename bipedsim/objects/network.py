@@ -15,12 +15,10 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from bipedsim.contact import (
-    MILDER,
     NEWTON_STEPS,
-    PATIENT,
     PROXIMAL,
-    SOFTER,
     SWEEPS,
+    WEIGHTS,
     ConeProblem,
     check_progress,
     clear_open_points,
@@ -219,12 +217,7 @@ def solve_network(o: BodyNetwork, q: ConeProblem) -> bool:
         copy_points(q.z, q.f)
         _sweep(o, q)
         copy_points(q.f, q.z)
-        again = block // 2
-        if block % 2 == 1:
-            copy_points(q.best, q.f)
-            _newton(o, q, PATIENT[again % 4], True)
-        else:
-            _newton(o, q, SOFTER * MILDER ** (again % 2), False)
+        _newton(o, q, WEIGHTS[block % len(WEIGHTS)], True)
         block += 1
     copy_points(q.best, q.f)
     for n in range(q.points[0]):
@@ -281,7 +274,7 @@ def _speed(o: BodyNetwork, v: Array, n: int) -> tuple[float, float, float]:
 
 @kernel
 def _newton(o: BodyNetwork, q: ConeProblem, proximal: float, patient: bool) -> None:
-    """Make Newton steps from ``q.f`` while they reduce the residual, and store the best impulses in ``q.best``."""
+    """Make Newton steps from ``q.f``, and store the best impulses; ``patient`` keeps the proximal weight."""
     smallest, stalled = np.inf, 0
     q.proximal[0] = proximal
     for _ in range(NEWTON_STEPS):

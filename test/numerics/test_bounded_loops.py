@@ -13,6 +13,11 @@ COUNTED_ELSEWHERE = {
     ("bipedsim.contact.time_stepping.cone_solver", "solve_cones"): "its blocks count in q.used up to q.iterations",
     ("bipedsim.contact.time_stepping.points", "solve_points"): "its blocks count in q.used up to q.iterations",
     ("bipedsim.contact.time_stepping.lcp_problem", "spread"): "goes on to the next foot, whose contacts are counted",
+    ("bipedsim.objects.nearest", "find_nearest"): "the shapes shrink by a factor up to a point",
+    ("bipedsim.objects.network", "solve_network"): "its blocks count in q.used up to q.iterations",
+    ("bipedsim.objects.parts", "_root"): "each round goes on to a smaller number",
+    ("bipedsim.objects.stepping", "_collide"): "each round takes at least one pair",
+    ("bipedsim.objects.stepping", "_part"): "each round takes at least one pair",
     ("bipedsim.numerics.polygons", "simplify"): "each round removes a vertex",
     ("bipedsim.view.thinned", "_keep_extremes"): "goes on to the next stretch, whose rows are counted",
 }
