@@ -24,8 +24,11 @@ WEIGHTS = (1e-6, 1e-3, 1e-5, 1e-2)
 The weight stays constant during Newton's steps. A robot at rest on the ground has many contacts that stick with
 nearly all their friction. Their impulses are not unique, and a weight that changes makes the steps cycle between them.
 """
-STEPS = 30
-"""Maximum number of Newton steps before sweeps continue. Far from a solution, the residual rises for many of them."""
+FIRST_STEPS, STEPS = 10, 30
+"""Maximum number of Newton steps from the last impulses, and after sweeps.
+
+Far from a solution, the residual rises for many of them.
+"""
 PER_POINT = 60
 """Operations of a step or a sweep per point, in addition to those per entry of its rows."""
 
@@ -112,7 +115,7 @@ def solve_points(r: PointRows, q: ConeProblem) -> bool:
     for m in range(q.points[0]):
         for a in range(3):
             q.best[m, a] = 0.0
-    _newton(r, q, WEIGHTS[0])
+    _newton(r, q, WEIGHTS[0], FIRST_STEPS)
     block = 0
     copy_points(q.best, q.z)
     # The first sweeps always run: they are cheap, and near a solution they give a usable result.
@@ -121,7 +124,7 @@ def solve_points(r: PointRows, q: ConeProblem) -> bool:
         copy_points(q.z, q.f)
         _sweep(r, q)
         copy_points(q.f, q.z)
-        _newton(r, q, WEIGHTS[(block + 1) % len(WEIGHTS)])
+        _newton(r, q, WEIGHTS[(block + 1) % len(WEIGHTS)], STEPS)
         block += 1
     copy_points(q.best, q.f)
     _fill_speeds(r, q)
@@ -165,11 +168,11 @@ def _fill_speeds(r: PointRows, q: ConeProblem) -> None:
 
 
 @kernel
-def _newton(r: PointRows, q: ConeProblem, proximal: float) -> None:
+def _newton(r: PointRows, q: ConeProblem, proximal: float, steps: int) -> None:
     """Make Newton steps from ``q.f`` with a constant weight of the proximal term, and store the best impulses."""
     smallest, stalled = np.inf, 0
     q.proximal[0] = proximal
-    for _ in range(STEPS):
+    for _ in range(steps):
         _fill_speeds(r, q)
         now = measure(q)
         q.used[0] += 1
