@@ -49,6 +49,7 @@ def test_the_start_and_the_faults_of_a_scenario_are_checked(tmp_path: Path) -> N
 
 
 def test_all_that_is_wrong_is_told_at_once_by_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
     wrong = ["--set", "squat_deep=1"]
     assert main(["up", *wrong, "--set", "one_step.gama=1", "--ground", "stares"]) == EXIT_USAGE
     said = capsys.readouterr().err

@@ -103,6 +103,7 @@ def test_a_package_that_cannot_be_imported_is_a_problem(
 def test_a_middleware_that_is_not_installed_is_a_problem(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
     monkeypatch.setenv("RMW_IMPLEMENTATION", "rmw_no_such_cpp")
     code, checks = examine(capsys)
     assert (code, checks["ROS 2"]["status"]) == (EXIT_FAILED, "problem")
