@@ -50,6 +50,8 @@ TRIES, MANY = 20, 5
 The sets consist of limits that were active in an earlier attempt."""
 # Compiled functions take plain integers: for members of an IntEnum they would be compiled once more.
 _WHOLE, _WITHIN, _UNSPLIT, _CLOSED = (int(part) for part in (Part.WHOLE, Part.WITHIN, Part.UNSPLIT, Part.CLOSED))
+_BAD_TORQUE, _COUPLED = int(Outcome.BAD_TORQUE), int(Attempt.COUPLED)
+_CONTACT, _CONTACT_AGAIN = int(Attempt.CONTACT), int(Attempt.CONTACT_AGAIN)
 _FIRST, _OTHER_LIMITS, _FIRST_LIMITS = int(Attempt.FIRST), int(Outcome.OTHER_LIMITS), int(Outcome.FIRST_LIMITS)
 TURN_ON = StopParams(joint_stops=False)
 """Joints move freely beyond their limits."""
@@ -272,26 +274,26 @@ class Dynamics:
         if contact is not self._contact:
             self._take(contact)
         part = _UNSPLIT if contact.late is None else _WITHIN
-        if project(self._boxed, q, v, tau_joint, part, 1.0) == Outcome.BAD_TORQUE:
-            return Outcome.BAD_TORQUE
+        if project(self._boxed, q, v, tau_joint, part, 1.0) == _BAD_TORQUE:
+            return _BAD_TORQUE
         self.bodies.near[0] = False
         self.repeated = self.unresolved = False
         coupling.find(q, v)
-        attempt = Attempt.CONTACT.value
+        attempt = _CONTACT
 
         def ask() -> Array:
             nonlocal attempt
             self._run(self._step, q, v, tau_joint, part, 1.0, attempt)
-            attempt = Attempt.CONTACT_AGAIN.value
+            attempt = _CONTACT_AGAIN
             assert self._runner is not None
             return self._runner.impulse
 
-        outcome: int = Outcome.OTHER_LIMITS
-        while outcome == Outcome.OTHER_LIMITS:
+        outcome = _OTHER_LIMITS
+        while outcome == _OTHER_LIMITS:
             impulse = coupling.solve(ask)
             late = impulse if contact.late is None else contact.late
-            outcome = finish(self._boxed, q, v, impulse, late, part, Attempt.COUPLED.value)
-            if outcome == Outcome.OTHER_LIMITS:
+            outcome = finish(self._boxed, q, v, impulse, late, part, _COUPLED)
+            if outcome == _OTHER_LIMITS:
                 coupling.add_stops(q)
         self.flight.aloft[0] = False
         return outcome
