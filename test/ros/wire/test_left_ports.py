@@ -76,7 +76,7 @@ def test_of_real_nodes_those_that_live_keep_theirs() -> None:
         for port in lives | dies:
             os.utime(FOLDER / port, (0.0, 0.0))
         removed = set(remove_left_ports())
-        assert dies <= removed
+        # Any other program of ours that starts in this moment removes those of the dead, too.
         assert not lives & removed
         assert all((FOLDER / port).exists() for port in lives)
         assert not any((FOLDER / port).exists() for port in dies)
