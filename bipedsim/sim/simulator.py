@@ -352,8 +352,7 @@ class Simulator:
         """
         if self.monitors is not None:
             self.remove(self.monitors)
-        touching = self.reactions.touching
-        monitors = Monitors(self.plant, self.dynamics, self.solver, self.drives.torque, touching, report)
+        monitors = Monitors(self.plant, self.dynamics, self.solver, self.drives.torque, self.reactions.touching, report)
         self.add(monitors)
         return monitors
 

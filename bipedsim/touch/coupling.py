@@ -29,17 +29,7 @@ from bipedsim.contact import (
     velocity_at,
 )
 from bipedsim.dynamics import BodyPoints, Projection, Stops, Tree, add_wrenches, impose
-from bipedsim.numerics import (
-    Array,
-    Flags,
-    Integers,
-    cross,
-    entry,
-    kernel,
-    mul,
-    mul_t,
-    point_velocity,
-)
+from bipedsim.numerics import Array, Flags, Integers, cross, entry, kernel, mul, mul_t, point_velocity
 from bipedsim.touch.contacts import WORLD, Contacts, ObjectContacts
 from bipedsim.touch.feet import FeetAsPoints, add_vertices, begin_feet, take_vertices
 
