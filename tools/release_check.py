@@ -23,6 +23,14 @@ ROOT = make_wheel.ROOT
 IMAGE = "docker/debian.Dockerfile"
 OF_CHECKOUT = ("docs", "tools", "test_house.py")
 """Tests of the files of a checkout, which a wheel does not contain."""
+OF_ROS = (
+    "LD_LIBRARY_PATH",
+    "AMENT_PREFIX_PATH",
+    "CMAKE_PREFIX_PATH",
+    "COLCON_PREFIX_PATH",
+    "_ROS_WHEELS_BOOTSTRAP_COMPLETE",
+)
+"""Set by the ROS wheels in the environment that runs this program; inherited, they keep others from their libraries."""
 FIRST_RUN = ("run", "--duration", "1", "--output", "first.npz")
 
 
@@ -177,7 +185,7 @@ def main() -> int:
     if unknown := [name for name in chosen if name not in named]:
         parser.error(f"there is no check {unknown[0]!r}; choose from {list(named)}")
     scratch = Path(tempfile.mkdtemp(prefix="bipedsim_release_"))
-    env = {name: value for name, value in os.environ.items() if name not in make_wheel.FOREIGN}
+    env = {name: value for name, value in os.environ.items() if name not in (*make_wheel.FOREIGN, *OF_ROS)}
     env.update(HOME=str(scratch / "home"), ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST", MPLBACKEND="Agg")
     (scratch / "home").mkdir()
     place = Place(scratch / "clone", scratch, env)

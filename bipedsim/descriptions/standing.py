@@ -174,9 +174,11 @@ def _closed(model: pin.Model, loops: Sequence[Loop], q: Array, idle: Sequence[in
 
         low, high = lower[moved], upper[moved]
         inside = np.clip(q[moved], low + INSIDE, high - INSIDE)
-        solution = least_squares(error, inside, rate, bounds=(low, high), xtol=1e-15, ftol=1e-15, gtol=1e-15)
-        solution_q[moved] = solution.x
-        if np.abs(solution.fun).max() < SHUT:
+        if len(moved):
+            limits = low, high
+            inside = least_squares(error, inside, rate, bounds=limits, xtol=1e-15, ftol=1e-15, gtol=1e-15).x
+        # The last call of ``error`` inside the solver may have been for other angles.
+        if np.abs(error(inside)).max() < SHUT:
             break
     return solution_q
 
