@@ -21,9 +21,9 @@ FASTEST = 30.0
 CLOSE = 0.01
 """Minimum of the distance [m] up to which a body is near the ground."""
 OF_SOLE = 0.005
-"""Maximum distance from the plane of the sole [m] of points of the foot's link that belong to the sole."""
+"""Points of the foot's link belong to the sole up to this distance from its plane [m]."""
 SUNK = 0.03
-"""A point deeper than this below a patch with a region [m] is under or next to the patch, and not in contact."""
+"""A point deeper than this below a patch with a region [m] is not in contact with it."""
 PASSES = 1e-12
 """Penetration [m] above which a body is in contact with the ground."""
 SURELY = 1e-9
@@ -233,7 +233,7 @@ def _fastest_point(b: BodyPoints, i: int, pose: Array) -> float:
 
 @kernel
 def touches_ground(b: BodyPoints, t: Tree, ground: GroundArrays, v: Array, span: float) -> bool:
-    """Return whether a near body would penetrate the ground after ``span`` [s] with the solved velocity v + t.x.
+    """Return whether a near body would be in the ground after ``span`` [s] with velocity v + t.x.
 
     Args:
         b, t, ground: See :class:`BodyPoints`, :class:`Tree` (the change of v in ``x``) and :class:`GroundArrays`.

@@ -25,19 +25,23 @@ def is_inner(arguments: tuple[Any, ...]) -> bool:
     return pointers or ConfigStack.top_or_none() is not None
 
 
+def _is_of_kernels(version: Any) -> bool:
+    """Return whether a compiled version exists and is for calls by other kernels only."""
+    return isinstance(getattr(version, "library", None), InnerLibrary)
+
+
 def let_python_call(kernel: Any) -> None:
     """Compile a kernel again, to machine code, if Python calls it after it was compiled for other kernels only."""
     compile_kernel, add_version = kernel.compile, kernel.add_overload
 
     def compile_for_python(signature: Any) -> Any:
         arguments = tuple(getattr(signature, "args", signature))
-        version = kernel.overloads.get(arguments)
-        if version is not None and isinstance(version.library, InnerLibrary) and not is_inner(arguments):
+        if _is_of_kernels(kernel.overloads.get(arguments)) and not is_inner(arguments):
             del kernel.overloads[arguments]
         return compile_kernel(signature)
 
     def add(version: Any) -> None:
-        if isinstance(version.library, InnerLibrary):
+        if _is_of_kernels(version):
             # Calls from Python look elsewhere, so they do not find it and compile.
             kernel.overloads[tuple(version.signature.args)] = version
         else:

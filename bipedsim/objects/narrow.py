@@ -325,7 +325,7 @@ def _out_of_cylinder(q, size):
 
 @kernel
 def _on_plane(a: Near, i: int, g: int) -> None:
-    """Detect the contacts of shape ``i`` with the plane whose first patch is ``g``."""
+    """Detect the contacts of shape ``i`` with the plane of patch ``g``, its first one."""
     sh = a.shapes
     ground = a.ground
     n = (ground.rotation[g, 0, 2], ground.rotation[g, 1, 2], ground.rotation[g, 2, 2])
@@ -528,7 +528,7 @@ def _cylinder_on_plane(a: Near, i: int, g: int, n) -> None:
 
     The lower rim also gets the points at 90 and 180 degrees from its lowest point.
 
-    A flat cap, or one whose lowest point moves too fast, gets corners that are fixed to it.
+    A cap gets corners that are fixed to it if it is flat, or if its lowest point moves too fast.
     """
     sh = a.shapes
     radius, half = sh.size[i, 0], sh.size[i, 1]

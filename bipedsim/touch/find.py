@@ -1,4 +1,4 @@
-"""Detection of contacts of the robot's bodies with the ground and with each other, and of joint limits."""
+"""Detection of joint limits, and of contacts of bodies with the ground and with each other."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def find_contacts(boxed: Any, q: Array, v: Array, complete: bool) -> bool:
 
 @kernel
 def _find_on_ground(s: Any, v: Array) -> None:
-    """Add the points of all bodies that may touch the ground in a step with initial velocity ``v`` (nv,)."""
+    """Add the points of bodies that may touch the ground in a step that begins with ``v`` (nv,)."""
     b, t, ground = s.bodies, s.tree, s.ground
     for i in range(b.joint.shape[0]):
         if not b.close[i]:
@@ -79,7 +79,7 @@ def _to_body(pose: Array, x: float, y: float, z: float) -> tuple[float, float, f
 
 @kernel
 def _find_stops(s: Any, q: Array, v: Array) -> None:
-    """Add the limits that joints at ``q`` (nq,) are near or may reach with ``v`` (nv,), and mark them."""
+    """Add and mark the limits that joints at ``q`` (nq,) may reach with ``v`` (nv,)."""
     o, t = s.stops, s.tree
     o.near[0] = False
     for j in range(o.idx_q.shape[0]):
@@ -119,7 +119,7 @@ def _add_stop(s: Any, j: int, side: int, gap: float) -> None:
 
 @kernel
 def _find_pairs(s: Any, v: Array) -> None:
-    """Add the pairs of bodies that may touch each other in a step with initial velocity ``v`` (nv,)."""
+    """Add the pairs of bodies that may touch in a step that begins with ``v`` (nv,)."""
     pairs, t, axes = s.pairs, s.tree, s.axes
     for p in range(pairs.near.shape[0]):
         gap, speed = approach(pairs, t, s.bodies.leaf, p, v, s.nothing)

@@ -42,7 +42,7 @@ FITS = 1e-7
 """Convergence criterion: change of the foot velocities in a round, relative to the speeds that contact changes."""
 WAITS = 10
 """Number of steps after such a failure in which feet become points after the first round."""
-TOLERANCE, ENOUGH, ITERATIONS = 1e-6, 1e-9, 250
+TOLERANCE, ENOUGH, ITERATIONS = 1e-7, 1e-9, 250
 """Residual that counts as solved, residual at which a solve ends, and the maximum number of its iterations.
 
 Residuals are relative to the speed that contact has to remove.

@@ -121,3 +121,39 @@ def test_a_factor_serves_many_right_sides(n: int, seed: int) -> None:
         linear.solve_factored(factor, n, order, b, x)
         assert_allclose(x, expected, atol=1e-10)
     assert not linear.factor_pivoted(np.zeros((n, n)), n, order)
+
+
+@settings(max_examples=200, deadline=None)
+@given(n=st.integers(1, 24), stiff=st.sampled_from([1.0, 1e7]), seed=st.integers(0, 2**32 - 1))
+def test_elimination_from_the_end_solves_unsymmetric_equations(n: int, stiff: float, seed: int) -> None:
+    """Small pivots on the diagonal are exchanged; the residual is of the size of rounding."""
+    rng = np.random.default_rng(seed)
+    A = np.eye(n) + stiff * rng.normal(size=(n, n)) * (rng.random((n, n)) < 0.5)
+    A[rng.random(n) < 0.3, :] *= 1e-3
+    np.fill_diagonal(A, np.diag(A) * (rng.random(n) < 0.7))
+    if np.linalg.cond(A) > 1e10:
+        return
+    b, x, order, factors = rng.normal(size=n), np.zeros(n), np.zeros(n, dtype=np.int64), A.copy()
+    assert linear.factor_from_end(factors, order) > 0
+    linear.solve_from_end(factors, order, b.copy(), x)
+    assert np.abs(A @ x - b).max() < 1e-9 * np.abs(A).max() * max(np.abs(x).max(), 1.0)
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=30), st.integers(0, 2**32 - 1))
+def test_elimination_from_the_end_does_not_fill_a_tree(above: list[int], seed: int) -> None:
+    """Node i + 1 hangs at an earlier node; entries exist only between a node and its ancestors."""
+    parents = [-1] + [a % (i + 1) for i, a in enumerate(above)]
+    n, rng = len(parents), np.random.default_rng(seed)
+    A = np.diag(10.0 * n + rng.random(n))
+    for i in range(n):
+        j = parents[i]
+        while j >= 0:
+            A[i, j], A[j, i] = rng.normal(size=2)
+            j = parents[j]
+    empty, order = A == 0.0, np.zeros(n, dtype=np.int64)
+    assert linear.factor_from_end(A, order) > 0
+    assert (A[empty] == 0.0).all()
+
+
+def test_elimination_from_the_end_tells_a_singular_matrix() -> None:
+    assert linear.factor_from_end(np.array([[1.0, 2.0], [2.0, 4.0]]), np.zeros(2, dtype=np.int64)) == 0

@@ -138,6 +138,7 @@ def fallen(name: str, model: str, seconds: float, **hardware: object) -> tuple[R
     ],
 )
 def test_a_fallen_robot_comes_to_rest_on_the_ground(name: str, model: str) -> None:
+    # Under `lcp`, the sinking joints roll Talos over once more, 6 s after the fall.
     robot, sim, said = fallen(name, model, 4.0 if name == "biped14" else 10.0)
     before, energies, begun = momentum(robot, sim), [energy(robot, sim)], sim.v.copy()
     for _ in range(200):

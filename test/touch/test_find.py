@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from thing_support import placed, thing
 
 from bipedsim.ground import Ground
-from bipedsim.model import Robot, load_robot
+from bipedsim.model import Robot, load_robot, lowest_point
 from bipedsim.sim import Simulator
 
 RESTITUTION = 0.8
@@ -128,3 +129,43 @@ def test_a_body_slides_with_the_friction_of_the_patch_if_that_has_one(
     for _ in range(100):
         sim.advance(np.zeros(0))
     assert sim.v[0] == pytest.approx(2.0 - expected * 9.81 * sim.t, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["biped14", "g1"])
+def test_no_point_that_may_touch_the_ground_is_left_out(name: str) -> None:
+    """All points of all bodies, one by one with pinocchio, in random attitudes near the ground and at random speeds."""
+    robot = load_robot(name)
+    sim = Simulator(robot)
+    touching, bodies, h = sim.reactions.touching, sim.dynamics.bodies, sim.physics_dt
+    assert touching is not None
+    model, data, rng = robot.model, robot.model.createData(), np.random.default_rng(0)
+    seen = 0
+    for _ in range(60):
+        q, v = pin.integrate(model, robot.q_nominal, rng.normal(size=model.nv)), rng.normal(size=model.nv)
+        pin.forwardKinematics(model, data, q, v)
+        lowest = []
+        for body, joint in enumerate(bodies.joint):
+            points = slice(bodies.begin[body], bodies.end[body])
+            shape = bodies.point[points], bodies.ball[points], bodies.ring[points], bodies.axis[points]
+            lowest += [(int(joint), *place) for place in lowest_point(data.oMi[int(joint)], *shape)]
+        # The lowest point is from 2 mm above the ground to 1 mm in it.
+        lift = rng.uniform(-0.001, 0.002) - min(place[3] for place in lowest)
+        q[2] += lift
+        expected = []
+        for joint, x, y, z in lowest:
+            twist = pin.getVelocity(model, data, joint, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)
+            arm = np.array([x, y, z]) - data.oMi[joint].translation
+            speed = (twist.linear + np.cross(twist.angular, arm))[2]
+            if z + lift <= 1e-3 - 2.0 * h * min(speed, 0.0):
+                expected.append((joint, z + lift))
+        sim.dynamics.project(q, v, np.zeros(robot.nu))
+        touching.find(q, v)
+        c = touching.contacts
+        on_bodies = range(int(touching._feet.first[0]))
+        found = [(int(c.a[m]), float(c.gap[m])) for m in on_bodies if c.b[m] == 0 and c.a[m] < model.njoints]
+        assert [joint for joint, _ in sorted(found)] == [joint for joint, _ in sorted(expected)]
+        np.testing.assert_allclose(
+            [gap for _, gap in sorted(found)], [gap for _, gap in sorted(expected)], rtol=0.0, atol=1e-12
+        )
+        seen += len(found)
+    assert seen > 40
