@@ -80,7 +80,7 @@ def test_a_node_ends_with_the_process_that_started_it(
         ros.until(lambda: name in ros.node.get_node_names(), "the node")
         parent.kill()
         # The node holds the other end of the pipe, so this returns when it has ended. The graph of another process is
-        # not asked: it can name a node for ever whose last message it handles after the end of the participant.
+        # not asked: it can keep the name of a node whose last message it handles after its participant ended.
         parent.communicate(timeout=PATIENCE_S)
 
 
