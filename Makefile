@@ -57,7 +57,7 @@ test: python ## run the tests of simulator and ROS, some minutes; PYTEST_ARGS="-
 	@$(WARM)
 	@$(BIN)/python -m pytest $(ALL_CORES) -m "not long and not slow and not studies" $(STUDIES) $(PYTEST_ARGS) $(NONE)
 
-test-long: python ## run those that take two to ten seconds of one core each, and some of studies; CI runs them, too
+test-long: python ## run those that take one to ten seconds of one core each, and some of studies; CI runs them, too
 	@$(SETUP) test
 	@$(WARM)
 	@$(BIN)/python -m pytest $(ALL_CORES) -m "(long or ci) and not slow and not studies" $(or $(PYTEST_ARGS),$(LONG)) $(NONE)

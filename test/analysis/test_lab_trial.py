@@ -189,6 +189,7 @@ def test_a_plate_under_both_feet_is_no_stance() -> None:
         find_gait("walk", [both], 700.0)
 
 
+@pytest.mark.long
 def test_the_command_writes_what_is_read_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recording, _ = a_walk()
     source = tmp_path / "walk.npz"
@@ -243,6 +244,7 @@ def test_options_that_do_not_fit_are_refused(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_what_a_reader_mends_is_said_by_every_command_that_reads(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -57,6 +57,7 @@ def test_who_walks_is_told_how_far_and_how_fast() -> None:
     assert summary["distance_m"] == pytest.approx(way, rel=0.05)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("turn", "side"), [(0.2, "left"), (-0.2, "right")])
 def test_who_leaves_the_way_ahead_is_told_where_it_ended(tmp_path: Path, turn: float, side: str) -> None:
     """The lateral offset is measured from the line through the first base position along its x axis."""

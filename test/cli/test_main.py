@@ -46,6 +46,7 @@ def test_standing_carries_the_weight_and_nothing_moves(robot: str, capsys: pytes
     assert summary["cop_inside_fraction"] == 1.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("robot", ["biped14", "talos", "g1"])
 def test_squats_keep_the_feet_on_the_ground(robot: str, capsys: pytest.CaptureFixture[str]) -> None:
     summary = summary_of(capsys, "--robot", robot, "--scenario", "squat", "--set", "squat_period=1", "--duration", "5")
@@ -265,6 +266,7 @@ def test_readers_are_not_shown_what_a_run_without_ros_cannot_know(capsys: pytest
     assert "missed_commands" not in printed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("delay", [0.0, 0.02, 0.1, 0.3, 1.0])
 def test_ctrl_c_is_answered_in_one_line_from_the_first_import_on(delay: float) -> None:
     """The limit is for the imports of ``main``, not for the start of the interpreter."""
@@ -442,6 +444,7 @@ sys.exit(cli.main())
     return process.returncode, process.stdout, process.stderr
 
 
+@pytest.mark.long
 def test_who_answers_an_interrupt_is_not_interrupted_again() -> None:
     """This holds also while an exception is handled, for example during imports and plots."""
     busy = """
@@ -460,6 +463,7 @@ def busy(args):
     assert interrupted(busy) == (130, "answered\n", "bipedsim: interrupted\n")
 
 
+@pytest.mark.long
 def test_who_asks_again_because_nothing_happens_wishes_nothing_new() -> None:
     """Two interrupts, more than a second apart, arrive in destructors that swallow them.
 

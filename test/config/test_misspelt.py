@@ -75,6 +75,7 @@ def test_on_the_command_line(capsys: pytest.CaptureFixture[str], options: tuple[
     refused(capsys, meant, *options)
 
 
+@pytest.mark.long
 @pytest.mark.ros
 def test_in_what_a_node_is_given(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")

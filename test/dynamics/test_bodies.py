@@ -36,6 +36,7 @@ def lowest(robot: Robot, d: Dynamics, q: Array, v: Array, normal: Array) -> tupl
     return float(gaps.min()), float((gaps + H * rates).min())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["biped14", "g1"])
 @pytest.mark.parametrize("angle", [0.0, 0.2])
 def test_a_body_touches_where_one_of_its_points_does(name: str, angle: float) -> None:

@@ -90,6 +90,7 @@ def cases(count: int, seed: int) -> list[Case]:
     return made
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", VELOCITY_LEVEL)
 def test_stops_and_ground_are_what_brute_force_finds(model: str) -> None:
     """The steps have no landings. Except for friction, the solution is unique, and every model finds it."""

@@ -228,6 +228,7 @@ DAMAGE = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_a_damaged_file_is_compiled_again(package: Package, damage: str) -> None:
     value, _ = package.run()

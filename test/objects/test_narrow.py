@@ -38,6 +38,7 @@ SURFACES = {shape: surface(shape) for shape in SHAPES}
 EDGES = {"cylinder": np.array([RADIUS, RADIUS, HALF]), "box": 0.5 * SIDES}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", SHAPES)
 @settings(max_examples=150, deadline=None)
 @given(st.tuples(*[st.floats(-1.3, 1.3)] * 3))

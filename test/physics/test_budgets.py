@@ -80,6 +80,7 @@ def test_standing_and_squats_balance_momentum_and_keep_the_feet(
         assert contact.wrench[:, 2].sum() == pytest.approx(robot.weight, rel=1e-6 if expected.rigid else 1e-4)
 
 
+@pytest.mark.long
 def test_drop_ends_on_the_ground_and_never_adds_energy(name: str, model: str) -> None:
     """A drop of 5 cm, with tilted feet, so that one vertex touches down first and gets deepest.
 

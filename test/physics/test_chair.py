@@ -12,6 +12,7 @@ LEGS = [np.array([[x, y]]) for x in (-0.2, 0.2) for y in (-0.25, 0.15)]
 STATES = 1000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("states", [20, pytest.param(STATES, marks=pytest.mark.slow)])
 def test_one_step_and_exact_slide_alike_and_resolve_every_step(states: int) -> None:
     rng = np.random.default_rng(0)

@@ -65,6 +65,7 @@ def swings(robot: Robot, model: str, h: float, count: int) -> tuple[np.ndarray, 
     return np.array(times), watched.drift
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", MODELS)
 def test_a_parallelogram_swings_as_a_pendulum_does(tmp_path: Path, model: str) -> None:
     """Its rod does not turn: the inertia about the hinges is constant, the period an elliptic integral.

@@ -213,6 +213,7 @@ def test_foot_without_area_falls_as_an_inverted_pendulum(folder: Path, model: st
     assert not sim.contact.sliding[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("vertices", sampled([[[0.0, 0.0]], rectangle(0.06, 0.04)]), ids=["points", "polygons"])
 def test_quadruped_stands_though_the_forces_of_rigid_feet_are_indeterminate(
     folder: Path, model: str, vertices: list[list[float]]

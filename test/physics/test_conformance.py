@@ -90,6 +90,7 @@ def test_what_sticks_meets_static_friction_and_what_slides_dynamic(model: str, t
     assert sim.contact.sliding[0] == (speed > 0.0)
 
 
+@pytest.mark.long
 @settings(max_examples=6)
 @given(
     roll=st.floats(-0.6, 0.6),

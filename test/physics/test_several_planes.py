@@ -89,6 +89,7 @@ def test_a_brick_across_two_planes_lies_still(brick: Robot, model: str, name: st
     np.testing.assert_allclose(sim.contact.cop[0], below[:2], atol=1e-6 + 0.2 * sink)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("heading", [0.0, 90.0, 180.0, 270.0])
 @pytest.mark.parametrize("model", ["exact", "one_step", "lcp", "ncp"])
 def test_the_second_plane_is_landed_on(brick: Robot, model: str, heading: float) -> None:

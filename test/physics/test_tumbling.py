@@ -21,6 +21,7 @@ MASS = 2.0
 DROPS = 12
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", sampled([3, 16, 8, 64], keep=2))
 @pytest.mark.parametrize("model", SELECTION_MODELS)
 def test_contact_pushes_and_takes_energy(tmp_path_factory: pytest.TempPathFactory, model: str, n: int) -> None:
@@ -74,6 +75,7 @@ def tumbles(robot: Robot, model: str, drops: int, duration: float) -> Iterator[S
         yield sim
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("drops", sampled([5, DROPS]))
 @pytest.mark.parametrize("model", ["one_step", "exact"])
 def test_a_block_in_the_plane_comes_to_rest_on_a_face(model: str, drops: int) -> None:

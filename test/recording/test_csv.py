@@ -115,6 +115,7 @@ def shown(path: Path, colours: set[str]) -> set[str]:
     return {colour for colour in colours if np.array(counts)[near[colour]].sum() >= 20}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("panels", "colours"),
     [
@@ -176,6 +177,7 @@ def test_contact_modes_are_drawn_by_kind_and_named_where_there_is_room(tmp_path:
     assert not {"3", "3-4"} & set(Drawn(lambda path: plot(r, path, ["modes", "cop"]), tmp_path).texts)
 
 
+@pytest.mark.long
 def test_pushes_units_and_torques_that_are_noise(tmp_path: Path) -> None:
     r = standing(1000)
     r.readouts = {"zmp_margin": r.t, "capture_error": r.t, "lean_rad": r.t}

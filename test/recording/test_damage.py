@@ -88,6 +88,7 @@ def judge(path: Path, whole: Recording, capsys: pytest.CaptureFixture[str]) -> s
     return told
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seeds", [range(5), pytest.param(range(5, 60), marks=pytest.mark.slow)])
 @pytest.mark.parametrize("target", ["mcap", "metadata.yaml", "npz"])
 @pytest.mark.parametrize("damage", DAMAGES)

@@ -46,6 +46,7 @@ def feet(sim: Simulator) -> np.ndarray:
     return poses @ patch.rotation_world_patch[:, [0, 2]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("contact", RIGID)
 def test_a_foot_passes_below_the_ground_and_lands_in_front(compass: Robot, contact: str) -> None:
     """Three steps without a motor. A foot that is behind does not push, and every step takes its expected time."""

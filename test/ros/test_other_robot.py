@@ -146,6 +146,7 @@ def test_drives_refuse_unsound_commands_and_damp_when_none_comes() -> None:
     assert (commands.received, commands.dropped, commands.timeouts) == (1, 2, 1)
 
 
+@pytest.mark.long
 @pytest.mark.ros
 def test_with_a_wall_clock_it_hangs_in_its_stand_with_live_sensors(ros: RosWorld) -> None:
     before = time.time_ns()

@@ -80,6 +80,7 @@ def _compiles_for(parent: int) -> bool:
     return False
 
 
+@pytest.mark.long
 def test_it_ends_with_a_process_that_is_killed(tmp_path: Path) -> None:
     """Its kernels would take a minute or more."""
     script = tmp_path / "killed.py"

@@ -276,6 +276,7 @@ def test_what_a_gap_has_torn_is_no_difference(tmp_path: Path) -> None:
     assert (first.column, round(first.t, 6)) == ("cop_world", 0.051)
 
 
+@pytest.mark.long
 def test_the_command_says_what_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recorded(tmp_path)
     path, again = tmp_path / "run.npz", tmp_path / "again.npz"

@@ -57,6 +57,7 @@ def _hit(path: Path, model: str) -> Simulator:
     return sim
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", ["one_step", "ncp"])
 def test_a_step_in_which_an_object_hits_the_robot_is_taken_again_with_it(
     tmp_path: Path, model: str, capsys: pytest.CaptureFixture[str]

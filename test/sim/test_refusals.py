@@ -168,6 +168,7 @@ def test_every_method_is_either_tried_here_or_changes_nothing() -> None:
     assert public == {*refused(alone(), np.random.default_rng(0)), *PURE, *NOT_REFUSED}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scene", SCENES)
 # A failure names the call already: to look for a shorter run takes minutes.
 @settings(max_examples=2, deadline=None, phases=[Phase.explicit, Phase.generate])

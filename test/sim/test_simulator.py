@@ -467,6 +467,7 @@ def stirred(sim: Simulator, seed: int, ticks: int) -> list[dict[str, np.ndarray]
     return seen
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", CONTACT_MODELS)
 @settings(max_examples=2, deadline=None)
 @given(

@@ -41,6 +41,7 @@ def names(checkout: Path) -> set[str]:
         return {name.partition("/")[2] for name in tar.getnames()}
 
 
+@pytest.mark.long
 def test_the_source_distribution_has_every_file_of_the_packages(checkout: Path, names: set[str]) -> None:
     folders = ("bipedsim", "bipedsim_ros", "bipedsim_studies", "launch", "config", "tools")
     files = {path.relative_to(checkout).as_posix() for folder in folders for path in (checkout / folder).rglob("*.*")}

@@ -131,6 +131,7 @@ def test_a_body_slides_with_the_friction_of_the_patch_if_that_has_one(
     assert sim.v[0] == pytest.approx(2.0 - expected * 9.81 * sim.t, rel=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["biped14", "g1"])
 def test_no_point_that_may_touch_the_ground_is_left_out(name: str) -> None:
     """All points of all bodies, one by one with pinocchio, in random attitudes near the ground and at random speeds."""

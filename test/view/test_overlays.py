@@ -168,6 +168,7 @@ def test_the_command_prints_the_table_and_writes_the_picture(
     assert "named twice" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_figures_of_a_stretch_are_of_its_rows_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Two runs that differ after one second have equal metrics before. Later counts are not included."""
     paths = []

@@ -83,6 +83,7 @@ def test_readouts_that_never_change_are_said_and_not_drawn(tmp_path: Path) -> No
         plot(recording, tmp_path / "none.png", ["readouts"])
 
 
+@pytest.mark.long
 def test_who_asks_for_readouts_by_name_gets_all(tmp_path: Path) -> None:
     recording = run_with(0)
     recording.readouts = {"zmp_margin": recording.t.copy(), "command_share": np.ones(50)}
@@ -94,6 +95,7 @@ def test_who_asks_for_readouts_by_name_gets_all(tmp_path: Path) -> None:
         assert ("<!-- command_share -->" in (tmp_path / "run.svg").read_text(encoding="utf-8")) == drawn
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("count", "columns"), [(1, 3), (3, 3), (4, 4), (5, 3), (6, 3), (7, 4), (10, 4), (13, 3), (16, 4), (17, 3)]
 )

@@ -49,6 +49,7 @@ def test_figures_are_those_of_the_summary_and_nothing_is_fetched(stood: Path, tm
     assert f"bipedsim replay {shlex.quote(str(stood))}" in unescape(text)
 
 
+@pytest.mark.long
 def test_a_report_of_a_stretch_has_the_figures_of_the_stretch(stood: Path, tmp_path: Path) -> None:
     out = tmp_path / "page.html"
     assert main(["report", str(stood), "--to", "0.2", "-o", str(out)]) == 0

@@ -17,6 +17,7 @@ from bipedsim.model import load_robot
 from bipedsim.view import draw_robot, robot as robot_module
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["biped14", "compass", "talos", "g1"])
 def test_labels_of_ticks_do_not_overlap(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     figures: list[Figure] = []
@@ -47,6 +48,7 @@ def test_labels_of_ticks_do_not_overlap(name: str, tmp_path: Path, monkeypatch: 
         assert all(left.x1 < right.x0 for left, right in pairwise(labels))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["biped14", "parallel_ankles", "compass", "ball", "mass"])
 def test_any_robot_is_drawn(name: str, tmp_path: Path) -> None:
     import bipedsim

@@ -63,6 +63,7 @@ def touching_projection(feet: int, n: int, seed: int, together: bool) -> tuple[P
     return p, maps
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(
     feet=st.integers(1, 3),

@@ -67,6 +67,7 @@ def thrown(folder: Path, rng: np.random.Generator) -> tuple[Robot, np.ndarray, n
     return robot, pin.SE3ToXYZQUAT(pose), v
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", SELECTION_MODELS)
 def test_no_drop_gains_energy(tmp_path: Path, model: str) -> None:
     """The tolerance is the energy that raises a corner out of the ground at a speed of RECOVERY."""

@@ -100,6 +100,7 @@ def test_parts_of_a_step_have_the_answer_of_a_whole_one(random_solved: tuple[lis
     assert several <= 0.05 * len(random_solved[0])
 
 
+@pytest.mark.long
 def test_random_steps_agree_with_admm_in_numpy(random_solved: tuple[list[Step], list[Any]]) -> None:
     """The velocities are the same. With Coulomb friction a few steps have several solutions; then the other one must be
     valid as well.

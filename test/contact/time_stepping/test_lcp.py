@@ -345,6 +345,7 @@ def test_errors_name_the_parameter() -> None:
 # Robots
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["biped14", "talos"])
 @pytest.mark.parametrize("scenario", ["stand", "squat"])
 def test_robots_stand_and_squat_without_pivots(name: str, scenario: str) -> None:

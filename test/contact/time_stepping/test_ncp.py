@@ -219,6 +219,7 @@ def test_a_sticking_stance_carries_what_constraint_selection_says(name: str) -> 
     assert worst < 1e-3 * robot.weight
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "scenario", "seconds"), sampled([
     ("biped14", "squat", 5.0), ("biped14", "push", 3.0), ("biped14", "toe_fall", 3.0), ("biped14", "drop", 1.0),
     ("biped14", "jump", 2.5), ("talos", "drop", 1.0),
@@ -277,6 +278,7 @@ def test_a_chair_of_32_vertices_stands_and_lands(folder: Path) -> None:
     assert np.abs(sim.contact.vertex_forces).max() < robot.weight
 
 
+@pytest.mark.long
 def test_a_planar_robot_has_rows_that_nothing_moves() -> None:
     """Its Delassus matrix has zero rows: the feet cannot leave the plane, and no force acts across it."""
     robot = special_robot("block")

@@ -69,6 +69,7 @@ def test_real_sensors_follow_ten_metres_to_five_millimetres(seed: int) -> None:
     assert np.abs(noise).max() < 1e-2
 
 
+@pytest.mark.long
 def test_tilt_of_the_imu_is_not_taken_for_a_slope() -> None:
     """A pitch error of 3 mrad sinks the estimate by 3 mm per metre unless it assumes level ground."""
     log = walk()

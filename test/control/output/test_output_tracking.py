@@ -101,6 +101,7 @@ def closed_form(t: np.ndarray, frequency: float, ratio: float) -> np.ndarray:
     return np.real(np.einsum("m,tm,mk->tk", vectors[0], np.exp(np.outer(t, values)), weights))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "params", "frequency", "ratio"),
     [

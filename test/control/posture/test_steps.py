@@ -61,6 +61,7 @@ def case(request: pytest.FixtureRequest) -> tuple[str, Trace, Gait]:
     return request.param, walk(request.param), default_gait(request.param)
 
 
+@pytest.mark.long
 def test_five_single_supports_follow_one_another(case: tuple[str, Trace, Gait]) -> None:
     _, run, gait = case
     found = swings(run, gait)
@@ -122,6 +123,7 @@ def test_torques_stay_well_within_the_limits(case: tuple[str, Trace, Gait]) -> N
     assert (np.abs(recording.joint_effort) < 0.8 * robot.effort_limit).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sampled(ROBOTS))
 def test_forces_are_mass_times_acceleration_in_every_step(name: str) -> None:
     """Through a shift, a swing and its touch-down."""

@@ -103,6 +103,7 @@ def test_it_stands_on_one_leg_for_five_seconds() -> None:
     assert np.ptp(run.load[still, 0]) < 0.5
 
 
+@pytest.mark.long
 def test_the_foot_that_stands_keeps_its_place() -> None:
     run = kicked()
     assert np.abs(run.feet[:, 0] - run.feet[0, 0]).max() < 1e-5

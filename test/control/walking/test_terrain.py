@@ -119,6 +119,7 @@ def test_others_take_ten_steps(robot: str, name: str, rise: float) -> None:
     assert places[-1, :, 2] == pytest.approx(rise, abs=3e-3)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:zmp. the robot stops before")
 def test_a_stop_that_the_map_asks_for_is_planned_however_far_the_robot_is_off_its_plan(
     monkeypatch: pytest.MonkeyPatch,
@@ -149,6 +150,7 @@ def test_a_stop_that_the_map_asks_for_is_planned_however_far_the_robot_is_off_it
     assert controller.fallen, "it was that far off"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("robot", "speed"), [("g1", 0.7), ("talos", 0.9)])
 def test_on_a_level_map_a_robot_walks_as_without_one(robot: str, speed: float) -> None:
     ends = []

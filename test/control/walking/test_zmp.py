@@ -206,6 +206,7 @@ def sagittal(rows: Rows) -> float:
     return float(np.sqrt(np.mean((rows.cop - rows.zmp_goal)[single, 0] ** 2)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sampled(["biped14", "talos"]))
 def test_the_inertia_of_the_swinging_leg_explains_a_third_of_the_error_of_the_zmp(name: str) -> None:
     assert sagittal(short(name)[1]) < 0.66 * sagittal(short(name, swing_inertia=0.0)[1])
@@ -220,6 +221,7 @@ def test_g1_comes_off_its_plan_in_quick_steps_if_its_swinging_leg_had_no_inertia
     assert errors[1] > 2.0 * errors[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("gain", [0.0, 1.5, 4.0])
 def test_walking_takes_feedback_of_any_reasonable_gain(gain: float) -> None:
     walker, rows = short("biped14", dcm_gain=gain)
@@ -262,6 +264,7 @@ def test_the_same_walk_twice_has_the_same_bits() -> None:
     short.cache_clear()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "schedule", "most"),
     sampled(

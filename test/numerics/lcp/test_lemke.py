@@ -107,6 +107,7 @@ def test_hard_cases_of_a_random_search(name: str, problem: Problem) -> None:
     assert natural_residual(M, q, result.z) < 1e-6 * (1.0 + np.abs(result.z).max())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("vertices", "count"), [(1, 30), pytest.param(2, 3, marks=pytest.mark.slow)])
 def test_small_problems_agree_with_enumeration(vertices: int, count: int) -> None:
     rng = np.random.default_rng(22)

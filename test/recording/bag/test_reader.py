@@ -73,6 +73,7 @@ ENDING = 13 + 29 + 8
 chunks = st.lists(st.lists(st.tuples(st.integers(0, 3), st.binary(max_size=60)), max_size=6), max_size=5)
 
 
+@pytest.mark.long
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
 @given(chunks)
 def test_what_goes_in_comes_out_after_every_flush(tmp_path: Path, plan: list[list[tuple[int, bytes]]]) -> None:

@@ -180,6 +180,7 @@ def test_what_others_publish_spoils_nothing_else(whole: Recording, bag: tuple[st
                 np.testing.assert_array_equal(found, ours, err_msg=f"{topic}, after messages on {name}")
 
 
+@pytest.mark.long
 @settings(max_examples=20, deadline=None)
 @given(st.lists(spoilt(schema.JOINT_STATES).filter(lambda raw: raw[:4] != FIRST[schema.JOINT_STATES][:4]), max_size=3))
 def test_joint_states_that_are_none_leave_those_that_are(whole: Recording, added: list[bytes]) -> None:

@@ -72,6 +72,7 @@ def cells(text: str, rng: np.random.Generator) -> str:
     return "\n".join([*lines[:row], "\t".join(parts), *lines[row + 1 :]])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("write", [mot, bds])
 def test_a_table_that_is_damaged_is_told_or_read(write: Callable[[Path], Path], tmp_path: Path) -> None:
     path = write(tmp_path / "trial")

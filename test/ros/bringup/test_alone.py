@@ -22,6 +22,7 @@ from bipedsim_ros.nodes.duplicate_nodes import robots_beside
 pytestmark = pytest.mark.ros
 
 
+@pytest.mark.long
 def test_another_robot_is_named_with_the_way_out(
     ros: RosWorld, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -109,6 +109,7 @@ def test_a_middleware_that_is_not_installed_is_a_problem(
     assert (code, checks["ROS 2"]["status"]) == (EXIT_FAILED, "problem")
 
 
+@pytest.mark.long
 def test_a_folder_that_takes_no_kernels_is_a_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -62,6 +62,7 @@ def test_a_node_gives_the_bits_of_its_controller_without_ros(controller: str) ->
         np.testing.assert_array_equal(getattr(asked, name), getattr(alone, name))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("last", "said"),
     [

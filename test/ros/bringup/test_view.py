@@ -83,6 +83,7 @@ def test_a_robot_that_nobody_names_is_not_said_to_be_missing(ros: RosWorld, tmp_
     assert "when there is a robot" not in log.read_text()
 
 
+@pytest.mark.long
 @pytest.mark.ros
 @pytest.mark.parametrize(
     ("options", "said"),

@@ -61,6 +61,7 @@ def forgets_all(readings: Readings, new: Readings) -> None:
     np.testing.assert_equal((readings.t, readings.fallen, readings.health), (new.t, new.fallen, new.health))
 
 
+@pytest.mark.long
 def test_an_instant_is_that_of_the_simulator_to_the_bit(ros: RosWorld) -> None:
     told: list[str] = []
     ros.start("sim_node", start="immediately", timeout_mode="zero", real_time_factor=0.1, ground="tiles")
@@ -130,6 +131,7 @@ def test_pushes_are_those_of_the_run_that_began_last(ros: RosWorld) -> None:
         assert presence.pushes == [push]
 
 
+@pytest.mark.long
 def test_a_robot_alone_is_where_its_odometry_says_and_as_its_imu_says_without(ros: RosWorld) -> None:
     node = Node("viewer", context=ros.context, namespace="/r1", enable_rosout=False)
     presence = Presence(node, "", "flat", lambda: "biped14", print)

@@ -211,6 +211,7 @@ def test_ticks_without_a_command_end_in_time_while_drives_keep_one() -> None:
     assert np.all(np.array(played.ground[-19:]) - played.sensed[-19:] < 700 * US)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("factor", [0.01, 0.5, 1.0, 4.0])
 def test_a_second_of_the_wall_clock_has_as_many_simulated_ones_as_it_is_told(factor: float) -> None:
     """Ticks have their length in simulated time, and their deadlines are nearer, or farther apart."""
@@ -406,6 +407,7 @@ def diverges(loop: SimLoop) -> None:
     assert loop._statistics.error
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("faults", [(), FAULTS], ids=["sound", "faulty"])
 @pytest.mark.parametrize(("clock", "last"), [("real_time", falls), ("lock_step", diverges)])
 def test_a_reset_begins_anew_to_the_bit(clock: str, last: Callable[[SimLoop], None], faults: tuple[Fault, ...]) -> None:

@@ -131,6 +131,7 @@ def test_commands_follow_the_order_that_the_robot_asks_for(ros: RosWorld, robot:
     np.testing.assert_array_equal(robot.answer(0)[:-3], robot.observation.joint_position[:2:-1])
 
 
+@pytest.mark.long
 def test_sensors_reach_the_controller_and_the_sign_turns_the_feet(ros: RosWorld, robot: PlayedRobot) -> None:
     ros.start("controller_node", controller=ECHO, ft_sign=-1.0, Echo__gain=2.0)
     resets, imu, foot = robot.answer(0)[:3]
@@ -139,6 +140,7 @@ def test_sensors_reach_the_controller_and_the_sign_turns_the_feet(ros: RosWorld,
     assert foot == pytest.approx(-ROBOT.weight)
 
 
+@pytest.mark.long
 def test_time_that_runs_back_resets_the_controller(ros: RosWorld, robot: PlayedRobot) -> None:
     ros.start("controller_node", controller=ECHO)
     assert robot.answer(5)[0] == 1.0
@@ -146,6 +148,7 @@ def test_time_that_runs_back_resets_the_controller(ros: RosWorld, robot: PlayedR
     assert robot.answer(0)[0] == 2.0
 
 
+@pytest.mark.long
 def test_a_repeated_state_gets_the_same_command_and_no_update(ros: RosWorld, robot: PlayedRobot) -> None:
     ros.start("controller_node", controller=ECHO)
     first = robot.answer(0)
@@ -154,6 +157,7 @@ def test_a_repeated_state_gets_the_same_command_and_no_update(ros: RosWorld, rob
     np.testing.assert_allclose(robot.answer(1)[3:], first[3:] + 1.0)
 
 
+@pytest.mark.long
 def test_what_the_controller_shows_of_a_repeated_state_is_repeated(ros: RosWorld, robot: PlayedRobot) -> None:
     """A recorder that missed the debug signals of the first state receives them with the repeated state."""
     early = ros.collect(Float64, "/controller/steps")
@@ -193,11 +197,13 @@ def test_incomplete_states_get_no_command(
     assert len(robot.commands) == count + 1
 
 
+@pytest.mark.long
 def test_effort_may_be_missing(ros: RosWorld, robot: PlayedRobot) -> None:
     ros.start("controller_node", controller=ECHO)
     assert np.isfinite(robot.answer(0, effort=[])).all()
 
 
+@pytest.mark.long
 def test_sensors_may_be_absent_if_so_asked(ros: RosWorld, robot: PlayedRobot) -> None:
     """A missing sensor is NaN and makes a torque NaN. Then the guard takes over."""
     node = ros.start("controller_node", controller=ECHO, wait_for_sensors=False)
@@ -206,6 +212,7 @@ def test_sensors_may_be_absent_if_so_asked(ros: RosWorld, robot: PlayedRobot) ->
     np.testing.assert_allclose(damped, damping(robot.observation), rtol=1e-12)
 
 
+@pytest.mark.long
 def test_the_controller_waits_for_sensors_and_says_so(ros: RosWorld, robot: PlayedRobot) -> None:
     node = ros.start("controller_node", controller=ECHO)
 
@@ -229,6 +236,7 @@ def test_a_robot_that_is_not_up_is_waited_for_and_named(ros: RosWorld) -> None:
     assert "nan" not in node.output
 
 
+@pytest.mark.long
 def test_a_simulator_that_is_about_to_come_is_waited_for_and_nobody_told_to_start_one(ros: RosWorld) -> None:
     simulator = rclpy.create_node("sim_node", context=ros.context, enable_rosout=False)
     node = ros.start("controller_node", controller=ECHO)
@@ -308,6 +316,7 @@ def damping(observation: Observation) -> np.ndarray:
     return np.asarray(-ROBOT.effort_limit * observation.joint_velocity / ROBOT.velocity_limit)
 
 
+@pytest.mark.long
 def test_torques_that_are_not_finite_are_never_sent(ros: RosWorld, robot: PlayedRobot) -> None:
     diagnostics = ros.collect(DiagnosticArray, "/diagnostics")
     fallen = ros.collect(Bool, FALLEN.name, profile(FALLEN.offered))
@@ -387,6 +396,7 @@ def test_footsteps_that_cannot_be_taken_do_not_end_the_controller(ros: RosWorld,
     assert "message on /footsteps dropped: 5 m are too far" in node.output
 
 
+@pytest.mark.long
 def test_a_wrong_rate_is_noticed(ros: RosWorld, robot: PlayedRobot) -> None:
     node = ros.start("controller_node", controller=ECHO)
     robot.answer(0)
@@ -415,6 +425,7 @@ def test_bad_parameters_end_the_node_with_a_message(ros: RosWorld, parameters: d
     assert "Traceback" not in node.output
 
 
+@pytest.mark.long
 def test_gains_per_joint_are_parameters(ros: RosWorld, robot: PlayedRobot) -> None:
     ros.start("controller_node", **{"posture.kp": {"l_knee": 1234.0}})
     controller = make_controller("posture", ROBOT, {"kp": {"l_knee": 1234.0}}, 1e-3)
@@ -430,6 +441,7 @@ def test_interrupt_ends_the_node_cleanly(ros: RosWorld, robot: PlayedRobot) -> N
     assert "Traceback" not in node.output
 
 
+@pytest.mark.long
 def test_two_robots_are_told_once_while_none_says_anything(ros: RosWorld) -> None:
     publishers = [ros.node.create_publisher(JointState, "/joint_states", 10) for _ in range(2)]
     diagnostics = ros.collect(DiagnosticArray, "/diagnostics")

@@ -184,6 +184,7 @@ def test_a_full_disk_ends_the_recording_and_leaves_it_readable(ros: RosWorld, tm
     assert ticks_in(Bag(tmp_path / "bag"), "/left_foot/cop") == list(range(10))
 
 
+@pytest.mark.long
 def test_a_topic_whose_type_is_not_installed_is_told_and_ends_no_recording(ros: RosWorld, tmp_path: Path) -> None:
     """Controllers may publish any type under /controller/, from workspaces that the recorder does not know."""
     (tmp_path / "path" / "lifecycle_msgs").mkdir(parents=True)

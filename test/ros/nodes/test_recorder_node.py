@@ -141,6 +141,7 @@ def test_what_was_published_too_early_is_counted(ros: RosWorld, tmp_path: Path) 
     assert (counts["missed"], counts["received"], counts["lost"]) == (7, 3, 0)
 
 
+@pytest.mark.long
 def test_what_a_machine_had_no_time_for_is_counted_and_told(ros: RosWorld, tmp_path: Path) -> None:
     wanted, n = "topics:=['/left_foot/cop']", 3000
     with RecorderProcess(ros.env, tmp_path / "bag", wanted) as recorder:
@@ -170,6 +171,7 @@ def test_what_a_machine_had_no_time_for_is_counted_and_told(ros: RosWorld, tmp_p
     assert f"({counts['lost']} on /left_foot/cop)" in err
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler for the clock of the test")
 def test_a_wall_clock_that_is_set_back_stops_no_writing(ros: RosWorld, tmp_path: Path) -> None:
     """The clock is set back by an hour in the process of the recorder. The data is on disk before the process ends."""
@@ -191,6 +193,7 @@ def test_a_wall_clock_that_is_set_back_stops_no_writing(ros: RosWorld, tmp_path:
     assert times[-1] - times[0] < 3600 * 10**9 / 2
 
 
+@pytest.mark.long
 def test_it_says_when_it_has_found_every_publisher(ros: RosWorld, tmp_path: Path) -> None:
     wanted = "topics:=['/left_foot/cop', '/imu/data', '/push']"
     told = ros.collect(DiagnosticArray, "/diagnostics")
@@ -233,6 +236,7 @@ def test_parameters_can_be_read_while_it_records(ros: RosWorld, tmp_path: Path) 
     assert answer.values[1].double_value > 0.0
 
 
+@pytest.mark.long
 def test_a_second_publisher_is_named_and_not_taken_for_losses(ros: RosWorld, tmp_path: Path) -> None:
     """Each publisher numbers its messages by itself.
 

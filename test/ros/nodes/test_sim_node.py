@@ -96,6 +96,7 @@ def test_a_run_begins_in_the_pose_that_is_asked_for(ros: RosWorld, tmp_path: Pat
     assert at["r_hip_pitch"] == pytest.approx(-0.3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reliability", [RELIABLE, BEST_EFFORT])
 def test_commands_are_taken_from_reliable_and_best_effort_publishers(
     ros: RosWorld,
@@ -218,6 +219,7 @@ def test_who_waited_for_a_topic_has_the_first_state_on_it_too(ros: RosWorld) -> 
     assert "starting without" not in sim.output
 
 
+@pytest.mark.long
 def test_two_interrupts_end_the_node_cleanly(ros: RosWorld) -> None:
     states = ros.collect(JointState, "/joint_states")
     stats = ros.folder / "stats.json"
@@ -238,6 +240,7 @@ def test_an_interrupt_while_starting_ends_the_node_too(ros: RosWorld) -> None:
     assert "Traceback" not in sim.output
 
 
+@pytest.mark.long
 def test_a_controller_that_still_starts_is_named_while_time_is_held(ros: RosWorld) -> None:
     sim = ros.start("sim_node")
     ros.until(lambda: "no controller publishes yet" in sim.output, "why time is held")
@@ -246,6 +249,7 @@ def test_a_controller_that_still_starts_is_named_while_time_is_held(ros: RosWorl
     controller.destroy_node()
 
 
+@pytest.mark.long
 def test_a_second_robot_in_the_graph_is_named(ros: RosWorld, tmp_path: Path) -> None:
     other = ros.node.create_publisher(JointState, "/joint_states", 10)
     stats = tmp_path / "stats.json"
@@ -259,6 +263,7 @@ def test_a_second_robot_in_the_graph_is_named(ros: RosWorld, tmp_path: Path) -> 
     ros.node.destroy_publisher(other)
 
 
+@pytest.mark.long
 def test_a_robot_alone_is_not_warned_of(ros: RosWorld) -> None:
     states = ros.collect(JointState, "/joint_states")
     node = ros.start("sim_node", start="immediately")
@@ -267,6 +272,7 @@ def test_a_robot_alone_is_not_warned_of(ros: RosWorld) -> None:
     assert "/tf" not in node.output
 
 
+@pytest.mark.long
 @pytest.mark.skipif(topics.HAS_TF, reason="tf2_msgs is installed: there is a /tf")
 def test_who_listens_to_tf_is_told_that_there_is_none(ros: RosWorld) -> None:
     """The type of /tf is not there either: any listener on the topic is one."""

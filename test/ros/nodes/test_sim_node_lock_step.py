@@ -53,6 +53,7 @@ def test_lock_step_is_bit_identical(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert runs[0] == runs[1]
 
 
+@pytest.mark.long
 def test_lock_step_counts_commands_that_never_come(ros: RosWorld) -> None:
     states = ros.collect(JointState, "/joint_states")
     commander = Commander(ros)
@@ -90,6 +91,7 @@ def test_pushes_and_services_do_not_make_lock_step_skip_commands(ros: RosWorld) 
     assert counted["ticks"] == 1000
 
 
+@pytest.mark.long
 def test_all_that_a_tick_tells_is_out_before_its_answer(ros: RosWorld) -> None:
     """A node that answers may read the ground truth. Here, each command waits for it."""
     states, truth = ros.collect(JointState, "/joint_states"), ros.collect(Odometry, "/ground_truth/odom")
@@ -105,6 +107,7 @@ def test_all_that_a_tick_tells_is_out_before_its_answer(ros: RosWorld) -> None:
     assert statistics(stats)["missed_commands"] == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["hold", "zero", "damping", "stiff"])
 def test_what_the_joints_do_when_commands_stay_away(ros: RosWorld, mode: str) -> None:
     robot = load_robot("biped14")

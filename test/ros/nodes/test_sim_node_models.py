@@ -106,6 +106,7 @@ def test_parameters_of_the_model_are_those_of_its_dataclass(ros: RosWorld, model
         assert descriptor.read_only
 
 
+@pytest.mark.long
 def test_a_file_may_hold_the_parameters_of_every_model(ros: RosWorld) -> None:
     """config/sim.yaml is given as it is, and the switch alone is turned; other models' parameters are checked, too."""
     written = yaml.safe_load((ROOT / "config" / "sim.yaml").read_text(encoding="utf-8"))
@@ -131,6 +132,7 @@ def test_a_rate_that_no_machine_keeps_is_refused_at_the_start(ros: RosWorld) -> 
         assert part in sim.output, part
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("told", "warned"),
     [({"rate_check": "warn"}, True), ({"rate_check": "off"}, False), ({"clock": "as_fast_as_possible"}, False)],

@@ -107,6 +107,7 @@ def test_a_push_moves_the_base(ros: RosWorld) -> None:
     assert counted == {"frame": 1, "unreadable": 1, "refused": 1, "not_finite": 1}
 
 
+@pytest.mark.long
 def test_a_reset_works_while_commands_keep_coming(ros: RosWorld) -> None:
     """A controller with its own clock sends all the time. A file that cannot be written does not end a service."""
     states = ros.collect(JointState, "/joint_states")
@@ -145,6 +146,7 @@ def test_scheduled_push_acts_at_its_time(ros: RosWorld) -> None:
     assert speed[15] > speed[11]
 
 
+@pytest.mark.long
 def test_divergence_is_reported_and_reset_mends_it(ros: RosWorld) -> None:
     states = ros.collect(JointState, "/joint_states")
     diagnostics = ros.collect(DiagnosticArray, "/diagnostics")
@@ -178,6 +180,7 @@ def test_divergence_ends_a_run_with_a_duration(ros: RosWorld) -> None:
     assert "Traceback" not in sim.output
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not os.access(CPU_LATENCY, os.W_OK), reason="cores may not be kept awake here")
 @pytest.mark.parametrize("priority", [50, 0])
 def test_cores_stay_awake_while_time_runs_and_only_then(ros: RosWorld, priority: int) -> None:

@@ -34,6 +34,7 @@ sys.meta_path.insert(0, Sender())
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_amid_the_imports_ends_a_node_without_a_word(tmp_path: Path, number: signal.Signals) -> None:
     (tmp_path / "sitecustomize.py").write_text(AMID_IMPORTS.format(number=int(number)))

@@ -38,6 +38,7 @@ def lasting(ros: RosWorld, tmp_path: Path) -> dict[str, str]:
     return {**ros.env, **dict.fromkeys(names, str(path))}
 
 
+@pytest.mark.long
 def test_a_killed_subscriber_is_gone_whose_lease_never_ends(
     ros: RosWorld, lasting: dict[str, str], tmp_path: Path
 ) -> None:

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.ros
 SENT = 8000  # more than a history holds
 
 
+@pytest.mark.long
 def test_a_simulator_whose_time_is_its_own_does_not_outrun_its_recorder(ros: RosWorld, tmp_path: Path) -> None:
     """A recorder that gets no processor, as on a busy machine, stops the publisher and costs no message."""
     waited: list[str] = []

@@ -91,6 +91,7 @@ def test_links_hang_together_and_end_at_the_soles(walk: Path) -> None:
                     assert pose.isApprox(pin.XYZQUATToSE3(wanted), 1e-9)
 
 
+@pytest.mark.long
 def test_other_readers_find_numbers_types_and_what_the_layouts_show(walk: Path) -> None:
     run, found = load_recording(walk), decoded(walk.with_suffix(".mcap"))
     wrench = [m.wrench.force for _, m in found["/left_foot/wrench"]]

@@ -181,6 +181,7 @@ def test_sound_messages_are_read_as_rclpy_reads_them(kind: type, data: bytes) ->
         judge(kind, data[:3] + bytes([padding]) + data[4:])
 
 
+@pytest.mark.long
 @settings(max_examples=600)
 @given(spoilt())
 @example((JointState, b""))

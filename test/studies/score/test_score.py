@@ -76,6 +76,7 @@ def test_differences_are_of_the_same_trials() -> None:
     assert a.low < 0.5 < a.high
 
 
+@pytest.mark.long
 def test_intervals_of_paired_differences_hold_what_they_promise() -> None:
     """Two controllers that often fail together: the true difference is in 95 of 100 intervals, or nearly."""
     rng = np.random.default_rng(0)

@@ -102,6 +102,7 @@ def test_a_robot_without_looks_is_drawn_as_lines() -> None:
     assert missing == ()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["talos", "g1"])
 def test_fine_meshes_are_thinned_and_keep_their_size(name: str) -> None:
     robot = load_robot(name)

@@ -144,6 +144,7 @@ def test_states_come_at_their_rate_in_the_robots_time(ros: RosWorld) -> None:
     assert len([tick for tick in ticks if tick > max(ticks) - 90]) <= 10
 
 
+@pytest.mark.long
 def test_where_the_robots_time_begins_anew_its_program_begins_anew(ros: RosWorld) -> None:
     """After a reset of the simulator: the clock goes on, and free joints begin nothing."""
     robot = Robot(ros)
