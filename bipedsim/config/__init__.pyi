@@ -20,7 +20,7 @@ from .fields import (
 )
 from .html import facts as facts
 from .json_text import to_json as to_json
-from .plugins import Files as Files, Table as Table
+from .plugins import Files as Files, Table as Table, import_own_module as import_own_module
 from .progress import ProgressBar as ProgressBar
 from .read import (
     check as check,

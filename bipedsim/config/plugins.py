@@ -1,8 +1,8 @@
 """Provide tables that other packages extend by entry points, without changes to bipedsim.
 
-Groups of single objects: ``bipedsim.contact_models``, ``bipedsim.controllers``, ``bipedsim.commands``,
-``bipedsim.live``, ``bipedsim.formats``, ``bipedsim.topics``, ``bipedsim.interfaces``. Groups of packages with files:
-``bipedsim.robots``, ``bipedsim.grounds``, ``bipedsim.scenarios``.
+Groups of single objects: ``bipedsim.contact_models``, ``bipedsim.controllers``, ``bipedsim.policy_terms``,
+``bipedsim.commands``, ``bipedsim.live``, ``bipedsim.formats``, ``bipedsim.topics``, ``bipedsim.interfaces``. Groups of
+packages with files: ``bipedsim.robots``, ``bipedsim.grounds``, ``bipedsim.scenarios``.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from bipedsim.config.read import is_path
@@ -30,10 +32,33 @@ def _entries() -> Mapping[str, tuple[EntryPoint, ...]]:
 _GROUPS = tuple(
     f"bipedsim.{name}"
     for name in (
-        *("contact_models", "controllers", "commands", "live", "formats", "topics", "interfaces"),
+        *("contact_models", "controllers", "policy_terms", "commands", "live", "formats", "topics", "interfaces"),
         *("robots", "grounds", "scenarios"),
     )
 )
+
+
+def import_own_module(module_name: str, kind: str, name: str) -> ModuleType:
+    """Import a module of the user, also from the current folder. Other exceptions of the import propagate.
+
+    Args:
+        module_name: Its import name.
+        kind, name: The object that is in it and its full name, for messages, such as ``controller`` and ``mine:Mine``.
+
+    Raises:
+        ConfigError: The module or one of its imports is not found, or it has a syntax error.
+    """
+    if "" not in sys.path:
+        # A console script does not search the current folder, where users put their first controller.
+        sys.path.append("")
+    try:
+        return importlib.import_module(module_name)
+    except (ImportError, SyntaxError) as error:
+        text = f"cannot be imported: {module_name!r} ({error})"
+        # The error may also name a different module that an existing module imports.
+        if isinstance(error, ModuleNotFoundError) and module_name.startswith(error.name or module_name):
+            text += f"; searched {Path.cwd()}, PYTHONPATH and the installed packages"
+        raise ConfigError(text, kind, name) from error
 
 
 class Table(Mapping[str, Any]):

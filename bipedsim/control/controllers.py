@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import inspect
-import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from bipedsim.config import Table, from_mapping
+from bipedsim.config import Table, from_mapping, import_own_module
 from bipedsim.errors import ConfigError, UnknownNameError, closest
 
 if TYPE_CHECKING:
@@ -53,9 +51,8 @@ def find_controller(name: str, others: Iterable[str] = ()) -> tuple[str, type[An
         suggestion = f"{module_name.removesuffix('.py').replace('/', '.')}:{class_name or 'Class'}"
         raise ConfigError(f"must have the import name of the module, without .py: {suggestion}", "controller", name)
     if ":" not in name:
-        own_classes = (
-            _classes(import_module_of(name, name)) if name.isidentifier() and Path(f"{name}.py").is_file() else []
-        )
+        exists = name.isidentifier() and Path(f"{name}.py").is_file()
+        own_classes = _classes(import_own_module(name, "controller", name)) if exists else []
         if own_classes:
             suggestions = " or ".join(f"{name}:{own_class}" for own_class in own_classes)
             raise ConfigError(f"must also name the class in {name}.py: {suggestions}", "controller", name)
@@ -64,7 +61,7 @@ def find_controller(name: str, others: Iterable[str] = ()) -> tuple[str, type[An
             raise ConfigError(f"must have a colon before the class; did you mean {before}:{last}?", "controller", name)
         choices = (*CONTROLLERS, *others)
         raise UnknownNameError("controller", name, choices, otherwise="package.module:Class of your own")
-    module = import_module_of(module_name, name)
+    module = import_own_module(module_name, "controller", name)
     controller_class = getattr(module, class_name, None)
     if not isinstance(controller_class, type):
         raise UnknownNameError("class", class_name, _classes(module), name)
@@ -90,25 +87,6 @@ def find_controller(name: str, others: Iterable[str] = ()) -> tuple[str, type[An
                 name,
             ) from error
     return class_name, controller_class
-
-
-def import_module_of(module_name: str, name: str) -> ModuleType:
-    """Import the module of the controller ``name``. Other exceptions of the import propagate.
-
-    Raises:
-        ConfigError: The module or one of its imports is not found, or it has a syntax error.
-    """
-    if "" not in sys.path:
-        # A console script does not search the current folder, where users put their first controller.
-        sys.path.append("")
-    try:
-        return importlib.import_module(module_name)
-    except (ImportError, SyntaxError) as error:
-        text = f"cannot be imported: {module_name!r} ({error})"
-        # The error may also name a different module that an existing module imports.
-        if isinstance(error, ModuleNotFoundError) and module_name.startswith(error.name or module_name):
-            text += f"; searched {Path.cwd()}, PYTHONPATH and the installed packages"
-        raise ConfigError(text, "controller", name) from error
 
 
 def _classes(module: ModuleType) -> list[str]:

@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping
 from types import CodeType, TracebackType
 from typing import Any
 
+from bipedsim.config import import_own_module
 from bipedsim.control import controllers, monitor
 from bipedsim.control.monitor import Guard
 from bipedsim.errors import FailedError
 
 # Code objects that call into a controller, each with a function that names the controller from the local variables.
 _CALLS: dict[CodeType, Callable[[Mapping[str, Any]], str]] = {
-    controllers.import_module_of.__code__: lambda local: str(local["name"]),
+    import_own_module.__code__: lambda local: str(local["name"]),
     controllers.construct.__code__: lambda local: _class_name(local["cls"]),
     **{
         method.__code__: lambda local: _class_name(local["self"].controller_class)

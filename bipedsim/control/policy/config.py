@@ -34,7 +34,10 @@ class ActionConfig:
     )
     scale: PerJoint = param(1.0, "one number, one each in the order of the action's joints, or by name", unit="rad")
     offset: PerJoint | None = param(None, "the same; default the default pose", unit="rad")
-    clip: Range | None = param(None, "[minimum, maximum] of the network output; `last_action` is the clipped value")
+    clip: list[float | Range] | None = param(
+        None, "[minimum, maximum] of the network output for all joints, or a list of one each"
+    )
+    clip_last: bool = param(True, "whether `last_action` is the clipped output")
     limits: list[Range] | None = param(
         None, "[[minimum, maximum], ...] of the targets, one for all or one each", unit="rad"
     )
@@ -47,8 +50,9 @@ class ClockConfig:
     period: float = param(0.8, "of a stride", unit="s", low=1e-3, high=100.0)
     start: float = param(0.0, "phase at the first update", unit="s", low=0.0, high=100.0)
     still_below: float = param(
-        0.0, "norm of the velocity command, m/s and rad/s alike, below which its terms are zeros", low=0.0, high=10.0
+        0.0, "norm of the velocity command, m/s and rad/s alike, below which it is at rest", low=0.0, high=10.0
     )
+    still: tuple[float, float] = param((0.0, 0.0), "sine and cosine at rest", low=-1.0, high=1.0)
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,18 @@ class FramesConfig:
 
     count: int = param(1, "how many", low=1, high=1000)
     newest_first: bool = param(False, "whether the newest one comes first")
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """One entry of ``encoders``: a network whose output is a term, under the name of the entry."""
+
+    network: str = param("", "file of the network", required=True)
+    observations: list[TermConfig] = param([], "its terms, in this order", required=True)
+    frames: FramesConfig = param(FramesConfig(), "all its terms of several updates")
+    input: str = param("", "as for the policy")
+    output: str = param("", "as for the policy")
+    states: Mapping[str, str] = param({}, "as for the policy")
 
 
 @dataclass(frozen=True)
@@ -80,6 +96,7 @@ class PolicyConfig:
     damping: PerJoint | None = param(None, "kd of the drives", unit="N.m.s/rad", required=True)
     action: ActionConfig = param(ActionConfig(), "meaning of the network output")
     observations: list[TermConfig] = param([], "observation terms, in this order", required=True)
+    encoders: Mapping[str, EncoderConfig] = param({}, "networks whose outputs are terms, by the name of the term")
     clip: Range | None = param(None, "[minimum, maximum] of all observations, after the scales")
     frames: FramesConfig = param(FramesConfig(), "all terms of several updates")
     history_start: str = param(

@@ -4,13 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
 from bipedsim.config import numbers_per_joint, together
-from bipedsim.control.policy.config import PerJoint, PolicyConfig, TermConfig
-from bipedsim.control.policy.network import Network, trial
-from bipedsim.control.policy.terms import ALIASES, CONSTANTS, TERMS, UNMEASURED, Term, TermJoints, size_of
+from bipedsim.control.policy.config import (
+    EncoderConfig,
+    FramesConfig,
+    PerJoint,
+    PolicyConfig,
+    Range,
+    TermConfig,
+)
+from bipedsim.control.policy.network import Network, open_network, trial
+from bipedsim.control.policy.terms import (
+    ALIASES,
+    CALLED,
+    CONSTANTS,
+    OWN_TERMS,
+    TERMS,
+    UNMEASURED,
+    Term,
+    TermInputs,
+    TermJoints,
+    call_term,
+    encoder_term,
+    own_term,
+    size_of,
+)
 from bipedsim.errors import BipedSimError, ConfigError, UnknownNameError
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Indices
@@ -38,34 +60,58 @@ class ResolvedTerm:
 
 
 @dataclass(frozen=True, eq=False)
+class ResolvedInput:
+    """A network and its terms, resolved for a robot.
+
+    Attributes:
+        network: The network.
+        terms: Terms of its input.
+        frame: Number of values of all terms together.
+        frames: The input consists of the terms of this number of updates.
+    """
+
+    network: Network
+    terms: tuple[ResolvedTerm, ...]
+    frame: int
+    frames: FramesConfig
+
+
+@dataclass(frozen=True, eq=False)
 class ResolvedPolicy:
     """A policy resolved for a robot; arrays of joints are in the robot's order, those of actions in the network's.
 
     Attributes:
-        terms: Terms of the observation.
-        frame: Number of values of all terms together; the input of the network is ``frames`` of these.
+        policy: Network and terms.
+        encoders: Networks and terms of the encoders, by name.
         moved: (n,) indices of the joints that the policy moves.
+        clip: (2, n) minimum and maximum of the network outputs.
         action_scale, action_offset: (n,) from network outputs to targets [rad].
-        least, most: (n,) limits of the targets [rad].
+        limits: (2, n) minimum and maximum of the targets [rad].
         default: (nu,) targets of joints that the policy does not move [rad].
         stiffness, damping: (nu,) gains of the drives [N.m/rad], [N.m.s/rad].
         decimation: Ticks between two updates.
     """
 
-    terms: tuple[ResolvedTerm, ...]
-    frame: int
+    policy: ResolvedInput
+    encoders: Mapping[str, ResolvedInput]
     moved: Indices
+    clip: Array
     action_scale: Array
     action_offset: Array
-    least: Array
-    most: Array
+    limits: Array
     default: Array
     stiffness: Array
     damping: Array
     decimation: int
 
+    @property
+    def sees_velocity(self) -> bool:
+        """Whether a term needs the velocity of the base."""
+        inputs = (self.policy, *self.encoders.values())
+        return any(term.values is TERMS["base_lin_vel"].values for part in inputs for term in part.terms)
 
-def fit(config: PolicyConfig, where: str, robot: Robot, dt: float, network: Callable[[], Network]) -> ResolvedPolicy:
+
+def fit(config: PolicyConfig, where: str, robot: Robot, dt: float) -> ResolvedPolicy:
     """Resolve a policy for a robot.
 
     Args:
@@ -73,13 +119,12 @@ def fit(config: PolicyConfig, where: str, robot: Robot, dt: float, network: Call
         where: Name of the file, for messages.
         robot: The robot.
         dt: Control period [s].
-        network: Function that opens the network.
 
     Raises:
         ConfigError: The file does not fit; the message lists all mismatches.
     """
     fitter = _Fitter(config, where, robot)
-    fitted = fitter.resolve(dt, network)
+    fitted = fitter.resolve(dt)
     together(fitter.faults)
     assert fitted is not None
     return fitted
@@ -91,11 +136,13 @@ class _Fitter:
     where: str
     robot: Robot
     faults: list[ConfigError] = field(default_factory=list)
+    encoded: dict[str, int] = field(default_factory=dict)
+    """Number of outputs of each encoder; 0 if it is wrong."""
 
     def _fault(self, key: str, text: str) -> None:
         self.faults.append(ConfigError(text, f"{self.where}: {key}"))
 
-    def resolve(self, dt: float, network: Callable[[], Network]) -> ResolvedPolicy | None:
+    def resolve(self, dt: float) -> ResolvedPolicy | None:
         config, robot = self.config, self.robot
         joints = tuple(config.joints)
         self._check_joints(joints)
@@ -109,26 +156,27 @@ class _Fitter:
         offset = [of_default.get(name, 0.0) for name in action_joints]
         if config.action.offset is not None:
             offset = self._numbers(config.action.offset, action_joints, "action.offset", 0.0)
-        lower, upper = self._limits(len(action_joints))
+        clip = self._limits(config.action.clip, len(action_joints), "action.clip")
+        limits = self._limits(config.action.limits, len(action_joints), "action.limits")
         self._check_default(of_default)
         decimation = self._decimation(dt)
-        terms = [
-            self._term(i, term, joints, of_default, len(action_joints)) for i, term in enumerate(config.observations)
-        ]
-        resolved = [term for term in terms if term is not None]
-        frame = sum(term.size * term.history for term in resolved)
-        self._check_network(network, resolved if len(resolved) == len(terms) else None, frame, len(action_joints))
-        if self.faults:
+        encoders: dict[str, ResolvedInput | None] = {}
+        for name, encoder in config.encoders.items():
+            if name in (*TERMS, *ALIASES, *UNMEASURED):
+                self._fault(f"encoders.{name}", "a term has this name; choose another")
+            encoders[name] = self._input(encoder, f"encoders.{name}.", joints, of_default, len(action_joints), None)
+        policy = self._input(config, "", joints, of_default, len(action_joints), len(action_joints))
+        if self.faults or policy is None:
             return None
         order = np.array([joints.index(name) for name in robot.joint_names])
         return ResolvedPolicy(
-            tuple(resolved),
-            frame,
+            policy,
+            {name: encoder for name, encoder in encoders.items() if encoder is not None},
             self._index(action_joints),
+            clip,
             np.array(scale),
             np.array(offset),
-            lower,
-            upper,
+            limits,
             np.array(default)[order],
             np.array(stiffness)[order],
             np.array(damping)[order],
@@ -175,17 +223,20 @@ class _Fitter:
             numbers = {}
         return [numbers.get(name, otherwise) for name in joints]
 
-    def _limits(self, count: int) -> tuple[Array, Array]:
-        limits = self.config.action.limits
+    def _limits(self, limits: Sequence[float | Range] | None, count: int, key: str) -> Array:
+        """Return minima and maxima (2, count) of one pair for all joints, or of one each."""
+        unlimited = np.tile([[-np.inf], [np.inf]], count)
         if limits is None:
-            return np.full(count, -np.inf), np.full(count, np.inf)
-        pairs = limits * count if len(limits) == 1 else limits
-        if len(pairs) != count:
-            self._fault("action.limits", f"{len(pairs)} pairs for {count} joints")
-            return np.zeros(count), np.zeros(count)
+            return unlimited
+        pairs = [pair for pair in limits if isinstance(pair, tuple)]
+        if not pairs and len(limits) == 2:
+            pairs = [(float(limits[0]), float(limits[1]))]  # type: ignore[arg-type]
+        elif len(pairs) != len(limits) or len(pairs) not in (1, count):
+            self._fault(key, f"{len(pairs)} pairs [minimum, maximum] for {count} joints; give one, or one each")
+            return unlimited
         if any(low > high for low, high in pairs):
-            self._fault("action.limits", "a minimum is above its maximum")
-        return np.array([low for low, _ in pairs]), np.array([high for _, high in pairs])
+            self._fault(key, "a minimum is above its maximum")
+        return np.array(pairs * (count // len(pairs))).T.reshape(2, count)
 
     def _check_default(self, default: Mapping[str, float]) -> None:
         robot = self.robot
@@ -206,60 +257,116 @@ class _Fitter:
         joint_names = self.robot.joint_names
         return np.array([joint_names.index(name) for name in joints if name in joint_names], dtype=np.int64)
 
+    def _input(
+        self,
+        config: PolicyConfig | EncoderConfig,
+        key: str,
+        joints: Sequence[str],
+        default: Mapping[str, float],
+        actions: int,
+        outputs: int | None,
+    ) -> ResolvedInput | None:
+        """Resolve a network and its terms; None if one of them is wrong.
+
+        Args:
+            config: The policy or an encoder.
+            key: Beginning of the keys in messages.
+            joints: Driven joints.
+            default: Their default pose [rad].
+            actions: Number of joints that the policy moves.
+            outputs: Number of outputs of the network; None for an encoder, whose number is stored in ``encoded``.
+        """
+        before = len(self.faults)
+        terms = [
+            self._term(f"{key}observations[{i}]", t, joints, default, actions)
+            for i, t in enumerate(config.observations)
+        ]
+        try:
+            network = open_network(Path(config.network), config.input, config.output, config.states)
+        except BipedSimError as error:
+            self.faults.append(error if isinstance(error, ConfigError) else ConfigError(str(error)))
+            network = None
+        resolved = [term for term in terms if term is not None]
+        found = 0
+        if network is not None and len(resolved) == len(terms):
+            found = self._outputs(network, config, key, resolved)
+            if found and outputs is not None and found != outputs:
+                self._fault("action", f"the network gives {found} values, and moves {outputs} joints")
+        if outputs is None:
+            self.encoded[key.split(".")[1]] = found
+        if network is None or len(self.faults) > before:
+            return None
+        frame = sum(term.size * term.history for term in resolved)
+        return ResolvedInput(network, tuple(resolved), frame, config.frames)
+
     def _term(
-        self, i: int, config: TermConfig, joints: Sequence[str], default: Mapping[str, float], actions: int
+        self, key: str, config: TermConfig, joints: Sequence[str], default: Mapping[str, float], actions: int
     ) -> ResolvedTerm | None:
         """Resolve a term of the observation; None if it does not exist."""
-        key = f"observations[{i}]"
-        name = ALIASES.get(config.term, config.term)
-        if name in UNMEASURED:
-            self._fault(
-                key,
-                f"{config.term!r} is {UNMEASURED[name]}: this policy needs more than a robot measures; train one that "
-                "does not see it",
-            )
+        term = self._find_term(key, config.term)
+        if term is None:
             return None
-        if name not in TERMS:
-            term_names = [*TERMS, *ALIASES]
-            self.faults.append(UnknownNameError("term", config.term, term_names, f"{self.where}: {key}"))
-            return None
-        term: Term = TERMS[name]
         of_term = tuple(joints if config.joints is None else config.joints)
         self._check_part(of_term, joints, f"{key}.joints")
         constants = np.array(config.values or (), dtype=np.float64)
-        if (term.size == CONSTANTS) is not bool(len(constants)):
+        takes_values = term.size in (CONSTANTS, CALLED)
+        if (term.size == CONSTANTS and not len(constants)) or (len(constants) and not takes_values):
             kind = "needs its numbers as `values`" if term.size == CONSTANTS else "has no `values` of its own"
             self._fault(key, f"{config.term} {kind}")
+        index = TermJoints(self._index(of_term), np.array([default.get(name, 0.0) for name in of_term]), constants)
         size = size_of(term, len(of_term), actions, len(self.robot.soles), len(constants))
+        if term.size == CALLED:
+            try:
+                size = call_term(term, TermInputs.at_rest(self.robot, actions), index)
+            except ConfigError as error:
+                self.faults.append(error.within(f"{self.where}: {key}"))
+                return None
         scale = np.array(config.scale, dtype=np.float64)
         if scale.ndim and len(scale) != size:
             self._fault(key, f"{len(scale)} scales for the {size} values of {config.term}")
-        index = TermJoints(self._index(of_term), np.array([default.get(name, 0.0) for name in of_term]), constants)
         return ResolvedTerm(term.values, index, size, config.history, scale, config.clip)
 
-    def _check_network(
-        self, network: Callable[[], Network], terms: Sequence[ResolvedTerm] | None, frame: int, actions: int
-    ) -> None:
-        """Run the network once on an input of the expected size, and check the size of its output."""
+    def _find_term(self, key: str, name: str) -> Term | None:
+        """Return the term of a name, or None after a report."""
+        if name in self.encoded:
+            return encoder_term(name, self.encoded[name]) if self.encoded[name] else None
+        name = ALIASES.get(name, name)
+        if name in TERMS:
+            return TERMS[name]
         try:
-            opened = network()
-        except BipedSimError as error:
-            self.faults.append(error if isinstance(error, ConfigError) else ConfigError(str(error)))
-            return
-        if terms is None:
-            return
-        frames = self.config.frames.count
-        pairs = zip(self.config.observations, terms, strict=True)
-        parts = [f"{config.term} {f'{seen.history} x ' * (seen.history > 1)}{seen.size}" for config, seen in pairs]
+            if ":" in name or name in OWN_TERMS:
+                return own_term(name)
+        except ConfigError as error:
+            self.faults.append(error.within(f"{self.where}: {key}"))
+            return None
+        if name in UNMEASURED:
+            self._fault(
+                key,
+                f"{name!r} is {UNMEASURED[name]}: this policy needs more than a robot measures; train one that "
+                "does not see it",
+            )
+        else:
+            names = [*TERMS, *ALIASES, *OWN_TERMS, *self.encoded]
+            self.faults.append(
+                UnknownNameError("term", name, names, f"{self.where}: {key}", otherwise="module:function of your own")
+            )
+        return None
+
+    def _outputs(
+        self, network: Network, config: PolicyConfig | EncoderConfig, key: str, terms: Sequence[ResolvedTerm]
+    ) -> int:
+        """Run the network once on an input of the expected size; return the number of its outputs, or 0 if it fails."""
+        frames = config.frames.count
+        pairs = zip(config.observations, terms, strict=True)
+        parts = [f"{term.term} {f'{seen.history} x ' * (seen.history > 1)}{seen.size}" for term, seen in pairs]
+        frame = sum(term.size * term.history for term in terms)
         description = f"{f'{frames} frames of ' * (frames > 1)}{frame} values ({', '.join(parts)})"
         size = frames * frame
-        if opened.input_size is not None and opened.input_size != size:
-            self._fault("observations", f"{description}, and the network takes {opened.input_size}")
-            return
+        if network.input_size is not None and network.input_size != size:
+            self._fault(f"{key}observations", f"{description}, and the network takes {network.input_size}")
+            return 0
         try:
-            outputs = trial(opened, size)
+            return trial(network, size)
         except ConfigError as error:
-            self._fault("observations", f"{description}: {error}")
-            return
-        if outputs != actions:
-            self._fault("action", f"the network gives {outputs} values, and moves {actions} joints")
+            self._fault(f"{key}observations", f"{description}: {error}")
+            return 0

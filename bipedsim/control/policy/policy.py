@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,8 +10,10 @@ import numpy as np
 
 from bipedsim.config import param
 from bipedsim.control.base import refuse_loops
-from bipedsim.control.policy.fit import ResolvedPolicy, ResolvedTerm, fit
-from bipedsim.control.policy.network import Network, Single, open_network
+from bipedsim.control.estimation import Estimator, EstimatorParams
+from bipedsim.control.policy.config import PolicyConfig
+from bipedsim.control.policy.fit import ResolvedInput, ResolvedPolicy, ResolvedTerm, fit
+from bipedsim.control.policy.network import Single
 from bipedsim.control.policy.readers import read_deployment
 from bipedsim.control.policy.terms import BaseSensor, TermInputs
 from bipedsim.errors import ConfigError, MeasurementError
@@ -58,25 +61,19 @@ class PolicyController:
         network = _find(params.network, robot) if params.network else None
         config = read_deployment(path, robot, network, params.period)
         self.config = config
-        opened: list[Network] = []
-
-        def open_it() -> Network:
-            opened.append(open_network(Path(config.network), config.input, config.output, config.states))
-            return opened[0]
-
-        self._fitted: ResolvedPolicy = fit(config, str(path), robot, dt, open_it)
-        self._network = opened[0]
+        self._fitted: ResolvedPolicy = fit(config, str(path), robot, dt)
         fitted = self._fitted
-        self.decimation = fitted.decimation
+        _warn_of_damping(robot, fitted, str(path))
         self._base = BaseSensor(robot)
-        self._input = _NetworkInput(
-            fitted, config.frames.count, config.frames.newest_first, config.history_start == "first"
-        )
-        observation, zeros = Observation.zeros(robot.nu, len(robot.soles)), np.zeros(3)
-        action = np.zeros(len(fitted.moved))
-        self._view = TermInputs(observation, zeros, zeros.copy(), zeros.copy(), action, 0.0, False, robot.weight)
+        self._input = NetworkInput(fitted.policy, config)
+        self._encoders = {name: NetworkInput(encoder, config) for name, encoder in fitted.encoders.items()}
+        self._view = TermInputs.at_rest(robot, len(fitted.moved))
+        self._estimator = Estimator(robot, EstimatorParams(), dt) if fitted.sees_velocity else None
+        # The estimator needs every tick, so the controller counts the ticks between two updates of the network itself.
+        self.decimation = 1 if self._estimator else fitted.decimation
+        self._updates, self._dt = 0, dt
         self._low, self._high = np.array(config.command.low), np.array(config.command.high)
-        self._velocity = np.zeros(3)
+        self._velocity = self._view.command
         self._command = Command(
             np.zeros(robot.nu), fitted.default.copy(), None, fitted.stiffness.copy(), fitted.damping.copy()
         )
@@ -85,7 +82,7 @@ class PolicyController:
     @property
     def memory(self) -> tuple[str, ...]:
         """Names of the states that the network keeps between two updates."""
-        return self._network.memory
+        return self._fitted.policy.network.memory
 
     @property
     def seen(self) -> Single:
@@ -103,13 +100,17 @@ class PolicyController:
         Raises:
             MeasurementError: The IMU gives no attitude.
         """
-        self._network.reset()
-        self._input.reset()
+        for part in (self._input, *self._encoders.values()):
+            part.reset()
+        view = self._view
+        view.seen = observation
         self._velocity[:] = 0.0
-        self._view.action[:] = 0.0
-        self._began = observation.t
-        if not self._base.read(observation, self._view.base_angular_velocity, self._view.gravity):
+        view.action[:] = 0.0
+        self._began, self._updates = observation.t, 0
+        if not self._base.read(view):
             raise MeasurementError("the IMU gives no attitude, so the direction of gravity is unknown", "policy")
+        if self._estimator:
+            self._estimator.reset(observation)
 
     def update(self, observation: Observation) -> Command:
         """Return the targets until the next update, which overwrites the arrays.
@@ -117,23 +118,37 @@ class PolicyController:
         Raises:
             MeasurementError: The IMU no longer gives an attitude.
         """
-        view, config, fitted = self._view, self.config, self._fitted
+        view = self._view
         view.seen = observation
-        if not self._base.read(observation, view.base_angular_velocity, view.gravity):
+        if not self._base.read(view):
             raise MeasurementError("the IMU gives no attitude any more", "policy")
-        view.command = self._velocity
-        view.phase = ((observation.t - self._began + config.clock.start) / config.clock.period) % 1.0
-        view.still = float(np.linalg.norm(self._velocity)) < config.clock.still_below
-        action = self._network(self._input.take(view, config.clip)).astype(np.float64)
-        if config.action.clip is not None:
-            np.clip(action, *config.action.clip, out=action)
-        view.action = action
-        target = fitted.action_offset + fitted.action_scale * action
+        if self._estimator:
+            estimate = self._estimator.update(observation)
+            view.base_linear_velocity[:] = estimate.v[:3]
+            ticks = round((observation.t - self._began) / self._dt)
+            if ticks < self._updates * self._fitted.decimation:
+                return self._command
+            self._updates = ticks // self._fitted.decimation + 1
+        self._act(view)
+        return self._command
+
+    def _act(self, view: TermInputs) -> None:
+        """Evaluate the networks and set the targets."""
+        clock, fitted = self.config.clock, self._fitted
+        view.phase = ((view.seen.t - self._began + clock.start) / clock.period) % 1.0
+        angle = 2.0 * np.pi * view.phase
+        still = float(np.linalg.norm(self._velocity)) < clock.still_below
+        view.clock[:] = clock.still if still else (np.sin(angle), np.cos(angle))
+        for name, encoder in self._encoders.items():
+            view.encoded[name] = encoder.evaluate(view)
+        action = self._input.evaluate(view)
+        clipped = np.clip(action, *fitted.clip)
+        view.action = clipped if self.config.action.clip_last else action
+        target = fitted.action_offset + fitted.action_scale * clipped
         position = self._command.position
         assert position is not None
-        position[fitted.moved] = np.clip(target, fitted.least, fitted.most)
-        self.readouts["largest_action"] = float(np.abs(action).max())
-        return self._command
+        position[fitted.moved] = np.clip(target, *fitted.limits)
+        self.readouts["largest_action"] = float(np.abs(clipped).max())
 
 
 def _find(name: str, robot: Robot) -> Path:
@@ -143,40 +158,55 @@ def _find(name: str, robot: Robot) -> Path:
     return beside if not path.exists() and beside.exists() else path
 
 
-class _NetworkInput:
-    """Assemble the input of the network, including its history.
+def _warn_of_damping(robot: Robot, fitted: ResolvedPolicy, where: str) -> None:
+    """Warn if the robot's description already contains the damping of the drives as friction of the joints."""
+    friction = robot.joint_damping[robot.idx_v]
+    twice = (friction > 0.0) & np.isclose(friction, fitted.damping, rtol=0.05)
+    if twice.any():
+        names = [name for name, same in zip(robot.joint_names, twice, strict=True) if same]
+        warnings.warn(
+            f"{where}: damping: {', '.join(names)} have the same viscous friction in {robot.source.name}, so they are "
+            "damped twice. If the friction is that of the drive, remove it from the robot, or set damping to 0 for "
+            "these joints.",
+            stacklevel=4,
+        )
+
+
+class NetworkInput:
+    """Assemble the input of a network, including its history, and evaluate the network.
 
     Args:
-        fitted: The terms.
-        frames: Number of updates in the input.
-        newest_first: Whether the newest frame comes first.
-        repeats: Whether the first update fills the history with itself, and not with zeros.
+        resolved: Network and terms.
+        config: The deployment file, with the limits of all values and the start of the history.
 
     Attributes:
-        all: (frames * fitted.frame,) input of the network.
+        all: (frames * frame,) input of the network.
     """
 
-    def __init__(self, fitted: ResolvedPolicy, frames: int, newest_first: bool, repeats: bool) -> None:
+    def __init__(self, resolved: ResolvedInput, config: PolicyConfig) -> None:
+        self._network = resolved.network
         self._terms: list[tuple[ResolvedTerm, Single]] = []
-        self._frame = np.zeros(fitted.frame, dtype=np.float32)
+        self._frame = np.zeros(resolved.frame, dtype=np.float32)
         begin = 0
-        for term in fitted.terms:
+        for term in resolved.terms:
             end = begin + term.size * term.history
             self._terms.append((term, self._frame[begin:end].reshape(term.history, term.size)))
             begin = end
-        self._frames = np.zeros((frames, fitted.frame), dtype=np.float32)
+        self._frames = np.zeros((resolved.frames.count, resolved.frame), dtype=np.float32)
         self.all = self._frames.reshape(-1)
-        self._newest_first, self._repeats = newest_first, repeats
+        self._clip = config.clip
+        self._newest_first, self._repeats = resolved.frames.newest_first, config.history_start == "first"
         self._fresh = True
 
     def reset(self) -> None:
-        """Clear the history."""
+        """Clear the history and the memory of the network."""
+        self._network.reset()
         self._frame[:] = 0.0
         self.all[:] = 0.0
         self._fresh = True
 
-    def take(self, view: TermInputs, clip: tuple[float, float] | None) -> Single:
-        """Update the input of the network and return it, live."""
+    def evaluate(self, view: TermInputs) -> Array:
+        """Update the input and return the output of the network."""
         first = self._fresh and self._repeats
         self._fresh = False
         for term, rows in self._terms:
@@ -185,8 +215,8 @@ class _NetworkInput:
                 values = np.clip(values, *term.clip)
             rows[:-1] = rows[1:]
             rows[-1] = term.scale * values
-            if clip is not None:
-                np.clip(rows[-1], *clip, out=rows[-1])
+            if self._clip is not None:
+                np.clip(rows[-1], *self._clip, out=rows[-1])
             if first:
                 rows[:-1] = rows[-1]
         frames = self._frames
@@ -198,4 +228,4 @@ class _NetworkInput:
             frames[-1] = self._frame
         if first:
             frames[:] = self._frame
-        return self.all
+        return self._network(self.all).astype(np.float64)

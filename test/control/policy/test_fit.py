@@ -32,7 +32,7 @@ def test_everything_that_does_not_fit_is_told_at_once(tmp_path: Path) -> None:
         stiffness=[1.0, 2.0],
         damping={"arm": 1.0, ".*": 2.0},
         action={"joints": [JOINTS[0], "tail"], "limits": [[0.0, 1.0]] * 3},
-        observations=[{"term": "base_lin_vel"}, {"term": "joint_pos", "scale": [1.0, 2.0]}, {"term": "projected_grav"}],
+        observations=[{"term": "base_pos_z"}, {"term": "joint_pos", "scale": [1.0, 2.0]}, {"term": "projected_grav"}],
     )
     assert faults_of(error) == {
         ("joints", "'r_ankle_rol'"),
@@ -77,6 +77,17 @@ def test_a_network_that_gives_another_number_of_values(tmp_path: Path) -> None:
         ({"stiffness": None}, "stiffness", None),
         ({"speed": 1.0}, "deploy.yaml", "speed"),
         ({"joints": [JOINTS[0], *JOINTS]}, "joints", None),
+        ({"action": {"clip": [0.1]}}, "action.clip", None),
+        ({"action": {"clip": [0.1, -0.1]}}, "action.clip", None),
+        ({"action": {"clip": [[-1.0, 1.0]] * 13}}, "action.clip", None),
+        ({"action": {"clip": [[-1.0, 1.0], 2.0]}}, "action.clip", None),
+        ({"encoders": {"clock": {"network": "p.onnx", "observations": [{"term": "clock"}]}}}, "encoders.clock", None),
+        (
+            {"encoders": {"latent": {"network": "policy.onnx", "observations": [{"term": "clock"}]}}},
+            "encoders.latent.observations",
+            None,
+        ),
+        ({"encoders": {"latent": {"network": "none.onnx", "observations": [{"term": "clock"}]}}}, "none.onnx", None),
         ({"observations": [{"term": "constant"}]}, "observations[0]", None),
         ({"observations": [{"term": "joint_pos", "values": [1.0]}]}, "observations[0]", None),
         ({"observations": [{"term": "constant", "values": [float("inf")]}]}, "observations[0].values[0]", float("inf")),
@@ -91,6 +102,13 @@ def test_an_input_that_nobody_feeds(tmp_path: Path) -> None:
     file = whole(tmp_path)
     Recurrent(51, 14).save(tmp_path / "policy.onnx", ("time_step", "h"))
     with refusal(place="input 'time_step'"):
+        make_controller("policy", biped(), {"file": str(file)})
+
+
+def test_a_network_is_no_deployment_file(tmp_path: Path) -> None:
+    file = tmp_path / "walk.pt"
+    file.write_bytes(b"PK\x03\x04")
+    with refusal(place=file):
         make_controller("policy", biped(), {"file": str(file)})
 
 

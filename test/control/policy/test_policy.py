@@ -14,7 +14,7 @@ from policy_support import Plain, Recurrent, biped, deployment, observed, whole,
 from refusals import refusal
 
 from bipedsim.control import Guard, make_controller
-from bipedsim.errors import MeasurementError
+from bipedsim.errors import ConfigError, MeasurementError
 from bipedsim.sim import Command, Simulator
 
 JOINTS = list(biped().joint_names)
@@ -158,6 +158,133 @@ def test_the_clock_and_the_clips(tmp_path: Path) -> None:
         assert controller.seen[5:].min() >= np.float32(-0.01)
         assert controller.seen[5:].max() <= np.float32(0.02)
     assert controller.seen[5:].max() == np.float32(0.02)
+
+
+@pytest.mark.parametrize("clip_last", [True, False])
+def test_each_output_has_its_own_clip(tmp_path: Path, clip_last: bool) -> None:
+    pairs = [[-0.1 - 0.01 * i, 0.02 * i] for i in range(14)]
+    low, high = np.transpose(pairs)
+    action = {"scale": 2.0, "clip": pairs, "clip_last": clip_last}
+    network = Plain(51, 14)
+    controller = made(whole(tmp_path, action=action))
+    controller.reset(observed(0))
+    last = np.zeros(14)
+    for seed in range(3):
+        command = controller.update(observed(seed))
+        output = network(terms(observed(seed), (0.0, 0.0, 0.0), last))
+        clipped = np.clip(output, low, high)
+        np.testing.assert_allclose(command.position, biped().posture + 2.0 * clipped, atol=1e-5)
+        last = clipped if clip_last else output
+    assert (output != clipped).any()
+
+
+def test_a_clock_at_rest_has_the_values_of_its_file(tmp_path: Path) -> None:
+    clock = {"period": 0.5, "still_below": 0.1, "still": [0.0, -1.0]}
+    Plain(3, 14).save(tmp_path / "policy.onnx")
+    seen = [{"term": "clock"}, {"term": "clock_cos"}]
+    controller = made(write(tmp_path / "deploy.yaml", deployment(observations=seen, clock=clock)))
+    controller.reset(observed(0))
+    controller.update(observed(1, 0.1))
+    np.testing.assert_array_equal(controller.seen, [0.0, -1.0, -1.0])
+
+
+def test_outputs_of_an_encoder_are_a_term(tmp_path: Path) -> None:
+    """Two networks in a row: the first one sees three updates, and its memory is reset with the policy."""
+    seen = [{"term": "joint_vel"}, {"term": "base_ang_vel", "scale": 0.5}]
+    encoder = {"network": "encoder.onnx", "observations": seen, "frames": {"count": 3}}
+    values = deployment(
+        encoders={"latent": encoder}, observations=[{"term": "latent", "scale": 2.0}, {"term": "clock"}]
+    )
+    Recurrent(51, 4).save(tmp_path / "encoder.onnx")
+    Plain(6, 14).save(tmp_path / "policy.onnx")
+    controller = made(write(tmp_path / "deploy.yaml", values))
+    for _ in range(2):
+        network = Recurrent(51, 4)
+        controller.reset(observed(0))
+        frames: list[np.ndarray] = []
+        for seed in range(4):
+            now = observed(seed)
+            controller.update(now)
+            frames.append(np.concatenate([now.joint_velocity, 0.5 * now.imu_angular_velocity]))
+            latent = network(np.concatenate([*[frames[0]] * 3, *frames[1:]][-3:]))
+            np.testing.assert_allclose(controller.seen[:4], 2.0 * latent, atol=1e-5)
+
+
+OWN_TERM = """
+import numpy as np
+
+
+def lean(view, joints):
+    return np.append(view.euler[:2] - joints.constants, view.seen.joint_position[joints.places])
+
+
+def broken(view, joints):
+    return view.nothing
+
+
+def table(view, joints):
+    return np.eye(2)
+"""
+
+
+def test_terms_may_be_functions_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my_terms.py").write_text(OWN_TERM)
+    monkeypatch.syspath_prepend(tmp_path)
+    seen = [{"term": "my_terms:lean", "values": [0.1, 0.2], "joints": JOINTS[:2], "history": 2}, {"term": "base_euler"}]
+    Plain(11, 14).save(tmp_path / "policy.onnx")
+    controller = made(write(tmp_path / "deploy.yaml", deployment(observations=seen)))
+    now = observed(3)
+    controller.reset(now)
+    controller.update(now)
+    euler = pin.rpy.matrixToRpy(pin.Quaternion(now.imu_orientation).toRotationMatrix())
+    once = [*(euler[:2] - [0.1, 0.2]), *now.joint_position[:2]]
+    np.testing.assert_allclose(controller.seen, [*once, *once, *euler], atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["broken", "table", "missing"])
+def test_functions_that_are_no_terms_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    (tmp_path / "my_terms.py").write_text(OWN_TERM)
+    monkeypatch.syspath_prepend(tmp_path)
+    seen = [{"term": "clock"}, {"term": f"my_terms:{name}"}]
+    file = whole(tmp_path, observations=seen)
+    with pytest.raises(ConfigError) as error:
+        made(file)
+    assert error.value.place.startswith(f"{file}: observations[1]")
+
+
+def test_velocity_of_the_base_is_estimated_at_every_tick(tmp_path: Path) -> None:
+    """A push of 30 N makes the robot sway. The network runs at its own period."""
+    Plain(3, 14).save(tmp_path / "policy.onnx")
+    values = deployment(observations=[{"term": "base_lin_vel"}], action={"scale": 0.0})
+    controller = made(write(tmp_path / "deploy.yaml", values))
+    sim = Simulator(biped())
+    seen = sim.reset()
+    guard = Guard(controller, biped())
+    guard.reset(seen)
+    calls, errors, speeds = 0, [], []
+    inner = controller._act
+    for i in range(600):
+        before, shown = sim.v[:3].copy(), []
+        controller._act = lambda view, shown=shown: shown.append(1) or inner(view)
+        command = guard.update(seen)
+        calls += len(shown)
+        if shown:
+            assert i % 20 == 0
+            errors.append(np.abs(controller.seen - before).max())
+            speeds.append(np.abs(before).max())
+        if 100 <= i < 200:
+            sim.push((30.0, 10.0, 0.0, 0.0, 0.0, 0.0))
+        seen = sim.step(command)
+    assert calls == 30
+    assert max(speeds) > 0.03
+    assert max(errors) < 0.1 * max(speeds)
+
+
+def test_damping_that_the_robot_has_already_is_told(tmp_path: Path) -> None:
+    friction = biped().joint_damping.copy()
+    friction[biped().idx_v[3:5]] = 10.0
+    with pytest.warns(UserWarning, match=f"{JOINTS[3]}, {JOINTS[4]}"):
+        make_controller("policy", replace(biped(), joint_damping=friction), {"file": str(whole(tmp_path))})
 
 
 def test_the_clock_of_two_feet_rests_while_nothing_is_asked_for(tmp_path: Path) -> None:

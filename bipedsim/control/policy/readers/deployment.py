@@ -8,9 +8,30 @@ from typing import Any, NamedTuple
 
 from bipedsim.config import from_mapping, read_yaml
 from bipedsim.control.policy.config import PolicyConfig
-from bipedsim.control.policy.readers import isaac_lab, mjlab, unitree_rl_gym, unitree_rl_lab
+from bipedsim.control.policy.network import NETWORKS
+from bipedsim.control.policy.readers import (
+    berkeley_humanoid_lite,
+    isaac_lab,
+    mjlab,
+    rl_sar,
+    unitree_rl_gym,
+    unitree_rl_lab,
+)
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot
+
+MINIMAL = """
+    network: policy.onnx
+    period: 0.02
+    joints: [left_hip, left_knee, right_hip, right_knee]
+    default: [-0.2, 0.4, -0.2, 0.4]
+    stiffness: 100
+    damping: 4
+    action: {scale: 0.25}
+    observations: [{term: base_ang_vel}, {term: projected_gravity}, {term: velocity_commands},
+                   {term: joint_pos_rel}, {term: joint_vel}, {term: last_action}]
+"""
+"""A short deployment file, for messages."""
 
 Translation = Callable[[Path, Mapping[str, Any], Robot], dict[str, Any]]
 
@@ -20,7 +41,8 @@ class DeploymentFormat(NamedTuple):
 
     Attributes:
         name: Name of the format in messages.
-        keys: Keys that identify the format: a file of this format, and of no other, has all of them.
+        keys: Keys that identify the format: a file of this format, and of no other, has all of them, perhaps within its
+            only key.
         translate: From the path, content and robot to keys of :class:`PolicyConfig`.
     """
 
@@ -32,6 +54,12 @@ class DeploymentFormat(NamedTuple):
 FORMATS = (
     DeploymentFormat("unitree_rl_gym", ("policy_path", "num_obs"), unitree_rl_gym.translate),
     DeploymentFormat("unitree_rl_lab", ("joint_ids_map", "observations"), unitree_rl_lab.translate),
+    DeploymentFormat("rl_sar", ("model_name", "observations", "clip_obs"), rl_sar.translate),
+    DeploymentFormat(
+        "Berkeley Humanoid Lite",
+        ("policy_checkpoint_path", "joints", "num_actions"),
+        berkeley_humanoid_lite.translate,
+    ),
     DeploymentFormat("Isaac Lab's IO descriptors", ("actions", "articulations", "observations"), isaac_lab.translate),
     DeploymentFormat("Isaac Lab's env.yaml", ("scene", "sim", "decimation", "observations"), isaac_lab.refuse),
 )
@@ -67,17 +95,26 @@ def _translated(path: Path, robot: Robot, depth: int) -> dict[str, Any]:
         raise ConfigError(f"more than {DEEPEST} files extend each other", f"{path}: extends")
     if path.suffix == ".onnx":
         return mjlab.translate(path)
+    if path.suffix in NETWORKS:
+        raise ConfigError(
+            f"is a network, which does not say what it reads and moves. Write a deployment file next to it: {MINIMAL}",
+            path,
+        )
     values = read_yaml(path, dumped=True)
+    only = next(iter(values.values())) if len(values) == 1 else None
+    keys = set(values) | set(only if isinstance(only, Mapping) else ())
     for kind in FORMATS:
-        if set(kind.keys) <= set(values):
+        if set(kind.keys) <= keys:
             try:
                 return kind.translate(path, values, robot)
             except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
                 raise ConfigError(
                     f"looks like {kind.name}, and is not written as these are ({type(error).__name__}: {error})", path
                 ) from error
-    if isinstance(values.get("network"), str) and values["network"]:
-        values["network"] = str(path.parent / values["network"])
+    encoders = values.get("encoders")
+    for part in (values, *(encoders.values() if isinstance(encoders, Mapping) else ())):
+        if isinstance(part, dict) and isinstance(part.get("network"), str) and part["network"]:
+            part["network"] = str(path.parent / part["network"])
     base = values.pop("extends", None)
     if isinstance(base, str) and base:
         return {**_translated(path.parent / base, robot, depth + 1), **values}

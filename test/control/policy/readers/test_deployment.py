@@ -406,7 +406,7 @@ def test_mjlab(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "place"),
     [
-        ({"observation_names": "base_lin_vel,joint_pos"}, "observations[0]"),
+        ({"observation_names": "base_pos_z,joint_pos"}, "observations[0]"),
         ({"anchor_body_name": "torso", "command_names": "motion"}, "motion"),
     ],
 )
@@ -414,6 +414,124 @@ def test_mjlab_otherwise(tmp_path: Path, changes: dict[str, str], place: str) ->
     file = Plain(51, 14).save(tmp_path / "mjlab.onnx", metadata(**changes))
     with refusal(place=f"{file}: {place}"):
         make_controller("policy", biped(), {"file": str(file)})
+
+
+def rl_sar(root: Path, **changes: Any) -> Path:
+    """Write files as in rl_sar/policy: base.yaml of the robot in motor order, config.yaml of a policy in its own."""
+    folder = root / "policy" / "biped" / "walk"
+    folder.mkdir(parents=True)
+    base = {"dt": 0.005, "decimation": 4, "joint_names": JOINTS, "default_dof_pos": [9.0] * 14, "wheel_indices": []}
+    write(root / "policy" / "biped" / "base.yaml", {"biped": base})
+    values = {
+        "model_name": "policy.onnx",
+        "num_observations": 51,
+        "observations": ["ang_vel", "gravity_vec", "commands", "dof_pos", "dof_vel", "actions"],
+        "observations_history": [],
+        "observations_history_priority": "time",
+        "clip_obs": 1.5,
+        "clip_actions_lower": [-0.2 - 0.01 * i for i in range(14)],
+        "clip_actions_upper": [0.1 + 0.01 * i for i in range(14)],
+        "rl_kp": KP,
+        "rl_kd": KD,
+        "action_scale": [0.25 + 0.01 * i for i in range(14)],
+        "wheel_indices": [],
+        "lin_vel_scale": 2.0,
+        "ang_vel_scale": 0.25,
+        "dof_pos_scale": 1.0,
+        "dof_vel_scale": 0.05,
+        "commands_scale": [2.0, 2.0, 0.25],
+        "default_dof_pos": POSE,
+        "joint_mapping": [JOINTS.index(name) for name in MIXED],
+        **changes,
+    }
+    Plain(51 * max(1, len(values["observations_history"])), 14).save(folder / "policy.onnx")
+    return write(folder / "config.yaml", {"biped/walk": values})
+
+
+@pytest.mark.parametrize("past", [[], [0, 1, 2], [2, 1, 0]])
+@pytest.mark.parametrize("priority", ["time", "term"])
+def test_rl_sar(tmp_path: Path, past: list[int], priority: str) -> None:
+    file = rl_sar(tmp_path, observations_history=past, observations_history_priority=priority)
+    if past == [0, 1, 2] and priority == "term":
+        with refusal(place=str(file)):
+            make_controller("policy", biped(), {"file": str(file)})
+        return
+    of_terms = {"history": 3} if past and priority == "term" else {}
+    own = deployment(
+        network=str(file.parent / "policy.onnx"),
+        joints=MIXED,
+        default=POSE,
+        stiffness=KP,
+        damping=KD,
+        action={
+            "scale": [0.25 + 0.01 * i for i in range(14)],
+            "clip": [[-0.2 - 0.01 * i, 0.1 + 0.01 * i] for i in range(14)],
+        },
+        observations=[{**term, **of_terms} for term in deployment()["observations"]],
+        frames={"count": 3 if past and priority == "time" else 1, "newest_first": past[:1] == [0]},
+        clip=[-1.5, 1.5],
+        history_start="zeros",
+    )
+    twins(file, write(tmp_path / "own.yaml", own))
+
+
+def test_rl_sar_otherwise(tmp_path: Path) -> None:
+    file = rl_sar(tmp_path, wheel_indices=[3])
+    with refusal(place="wheel_indices"):
+        make_controller("policy", biped(), {"file": str(file)})
+    write(file, {"biped/walk": {**yaml.safe_load(file.read_text())["biped/walk"], "wheel_indices": []}})
+    make_controller("policy", biped(), {"file": str(file)})
+    (tmp_path / "policy" / "biped" / "base.yaml").unlink()
+    with refusal(place="base.yaml"):
+        make_controller("policy", biped(), {"file": str(file)})
+
+
+@pytest.mark.parametrize("history", [0, 2])
+def test_berkeley_humanoid_lite(tmp_path: Path, history: int) -> None:
+    """Arms are in the list of joints, but the network moves and sees the legs only."""
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "checkpoints").mkdir()
+    moved = list(range(2, 14))
+    size = 9 + 3 * len(moved)
+    Plain(size * (history + 1), len(moved)).save(tmp_path / "checkpoints" / "policy.onnx")
+    values = {
+        "policy_checkpoint_path": "checkpoints/policy.onnx",
+        "control_dt": 0.004,
+        "policy_dt": 0.04,
+        "num_joints": 14,
+        "joints": MIXED,
+        "joint_kp": KP,
+        "joint_kd": 2.0,
+        "default_joint_positions": POSE,
+        "num_observations": size,
+        "history_length": history,
+        "num_actions": len(moved),
+        "action_indices": moved,
+        "action_scale": 0.25,
+        "action_limit_lower": -0.1,
+        "action_limit_upper": 0.2,
+    }
+    legs = {"joints": [MIXED[i] for i in moved]}
+    own = deployment(
+        network="checkpoints/policy.onnx",
+        period=0.04,
+        joints=MIXED,
+        default=POSE,
+        stiffness=KP,
+        damping=2.0,
+        action={**legs, "scale": 0.25, "clip": [-0.1, 0.2]},
+        observations=[
+            {"term": "velocity_commands"},
+            {"term": "base_ang_vel"},
+            {"term": "projected_gravity"},
+            {"term": "joint_pos_rel", **legs},
+            {"term": "joint_vel", **legs},
+            {"term": "last_action"},
+        ],
+        frames={"count": history + 1},
+        history_start="zeros",
+    )
+    twins(write(tmp_path / "configs" / "policy.yaml", values), write(tmp_path / "own.yaml", own))
 
 
 def test_files_of_no_kind(tmp_path: Path) -> None:
