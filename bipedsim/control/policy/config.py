@@ -22,6 +22,7 @@ class TermConfig:
     history: int = param(1, "number of past values in the observation, one per update, oldest first", low=1, high=1000)
     joints: list[str] | None = param(None, "of a term of joints, in their order; default all of `joints`")
     values: list[float] | None = param(None, "for the term `constant`: its values at every update")
+    phase: float = param(0.0, "of a clock term: added to its phase, 0.5 for the other foot", low=-1.0, high=1.0)
 
 
 @dataclass(frozen=True)

@@ -313,7 +313,8 @@ class _Fitter:
         if (term.size == CONSTANTS and not len(constants)) or (len(constants) and not takes_values):
             kind = "needs its numbers as `values`" if term.size == CONSTANTS else "has no `values` of its own"
             self._fault(key, f"{config.term} {kind}")
-        index = TermJoints(self._index(of_term), np.array([default.get(name, 0.0) for name in of_term]), constants)
+        of_joints = np.array([default.get(name, 0.0) for name in of_term])
+        index = TermJoints(self._index(of_term), of_joints, constants, config.phase)
         size = size_of(term, len(of_term), actions, len(self.robot.soles), len(constants))
         if term.size == CALLED:
             try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import warnings
 from collections.abc import Mapping
 from copy import copy, deepcopy
 from pathlib import Path
@@ -176,7 +177,10 @@ class TorchScriptNetwork:
         # One robot is too little work for several threads, and the simulator needs the other cores.
         torch.set_num_threads(1)
         try:
-            self._module = torch.jit.load(str(path), map_location="cpu").eval()
+            with warnings.catch_warnings():
+                # PyTorch advises its exporters to use another format; the user of a network cannot follow.
+                warnings.simplefilter("ignore", FutureWarning)
+                self._module = torch.jit.load(str(path), map_location="cpu").eval()
         except RuntimeError as error:
             raise ConfigError(
                 f"no TorchScript ({str(error).strip().splitlines()[0]}); a file of weights alone, as training saves "

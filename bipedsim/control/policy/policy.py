@@ -136,9 +136,8 @@ class PolicyController:
         """Evaluate the networks and set the targets."""
         clock, fitted = self.config.clock, self._fitted
         view.phase = ((view.seen.t - self._began + clock.start) / clock.period) % 1.0
-        angle = 2.0 * np.pi * view.phase
         still = float(np.linalg.norm(self._velocity)) < clock.still_below
-        view.clock[:] = clock.still if still else (np.sin(angle), np.cos(angle))
+        view.rest = clock.still if still else None
         for name, encoder in self._encoders.items():
             view.encoded[name] = encoder.evaluate(view)
         action = self._input.evaluate(view)

@@ -31,7 +31,7 @@ class TermInputs:
         gravity: (3,) unit vector downwards in the axes of the root link.
         euler: (3,) roll, pitch and yaw of the root link [rad].
         phase: Phase of the clock, from 0 to 1.
-        clock: (2,) sine and cosine of the phase, or their values at rest.
+        rest: Sine and cosine of the clock at rest; None while it runs.
         encoded: Outputs of the encoders, by name.
     """
 
@@ -44,7 +44,7 @@ class TermInputs:
     gravity: Array = field(default_factory=lambda: np.array([0.0, 0.0, -1.0]))
     euler: Array = field(default_factory=lambda: np.zeros(3))
     phase: float = 0.0
-    clock: Array = field(default_factory=lambda: np.array([0.0, 1.0]))
+    rest: tuple[float, float] | None = None
     encoded: dict[str, Array] = field(default_factory=dict)
 
     @classmethod
@@ -62,11 +62,13 @@ class TermJoints(NamedTuple):
         places: (n,) indices of its joints among the robot's.
         default: (n,) their default pose [rad].
         constants: Constant values of the term.
+        phase: Added to the phase of the clock.
     """
 
     places: Indices
     default: Array
     constants: Array
+    phase: float = 0.0
 
 
 JOINTS, ACTIONS, FEET, CONSTANTS, CALLED = "joints", "actions", "feet", "constants", ""
@@ -84,6 +86,14 @@ class Term(NamedTuple):
     size: int | str
     meaning: str
     values: Callable[[TermInputs, TermJoints], Array]
+
+
+def _clock(view: TermInputs, own: TermJoints) -> Array:
+    """Return sine and cosine of the phase."""
+    if view.rest is not None:
+        return np.array(view.rest)
+    angle = 2.0 * np.pi * (view.phase + own.phase)
+    return np.array([np.sin(angle), np.cos(angle)])
 
 
 TERMS: Mapping[str, Term] = {
@@ -107,9 +117,9 @@ TERMS: Mapping[str, Term] = {
     "joint_vel": Term(JOINTS, "velocities [rad/s]", lambda view, joints: view.seen.joint_velocity[joints.places]),
     "joint_effort": Term(JOINTS, "torques [N.m]", lambda view, joints: view.seen.joint_effort[joints.places]),
     "last_action": Term(ACTIONS, "last output of the network, initially zeros", lambda view, _: view.action),
-    "clock": Term(2, "sine and cosine of the phase", lambda view, _: view.clock),
-    "clock_sin": Term(1, "sine of the phase", lambda view, _: view.clock[:1]),
-    "clock_cos": Term(1, "cosine of the phase", lambda view, _: view.clock[1:]),
+    "clock": Term(2, "sine and cosine of the phase", _clock),
+    "clock_sin": Term(1, "sine of the phase", lambda view, own: _clock(view, own)[:1]),
+    "clock_cos": Term(1, "cosine of the phase", lambda view, own: _clock(view, own)[1:]),
     "foot_force": Term(
         FEET, "along each foot's z axis over the weight", lambda view, _: view.seen.foot_wrench[:, 2] / view.weight
     ),

@@ -180,12 +180,16 @@ def test_each_output_has_its_own_clip(tmp_path: Path, clip_last: bool) -> None:
 
 def test_a_clock_at_rest_has_the_values_of_its_file(tmp_path: Path) -> None:
     clock = {"period": 0.5, "still_below": 0.1, "still": [0.0, -1.0]}
-    Plain(3, 14).save(tmp_path / "policy.onnx")
-    seen = [{"term": "clock"}, {"term": "clock_cos"}]
+    Plain(4, 14).save(tmp_path / "policy.onnx")
+    seen = [{"term": "clock"}, {"term": "clock_cos"}, {"term": "clock_cos", "phase": 0.5}]
     controller = made(write(tmp_path / "deploy.yaml", deployment(observations=seen, clock=clock)))
     controller.reset(observed(0))
     controller.update(observed(1, 0.1))
-    np.testing.assert_array_equal(controller.seen, [0.0, -1.0, -1.0])
+    np.testing.assert_array_equal(controller.seen, [0.0, -1.0, -1.0, -1.0])
+    controller.set_velocity(0.5, 0.0, 0.0)
+    controller.update(observed(1, 0.12))
+    sine, cosine = np.sin(2.0 * np.pi * 0.24), np.cos(2.0 * np.pi * 0.24)
+    np.testing.assert_allclose(controller.seen, [sine, cosine, cosine, -cosine], atol=1e-6)
 
 
 def test_outputs_of_an_encoder_are_a_term(tmp_path: Path) -> None:
