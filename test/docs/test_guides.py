@@ -13,11 +13,13 @@ from paths import ROOT
 
 GUIDES = sorted(path for folder in ("tutorials", "howto") for path in (ROOT / "docs" / folder).glob("[!i]*.md"))
 NEEDS = {
+    "crocoddyl": ("crocoddyl",),
+    "placo": ("placo",),
     "policy": ("gymnasium", "onnx", "onnxruntime"),
     "real_robot": ("mujoco",),
     "trials": ("distributed", "pyarrow"),
 }
-"""Packages of extras that a page asks its reader to install."""
+"""Packages that a page asks its reader to install."""
 
 
 def text_of(path: Path) -> str:
@@ -49,7 +51,7 @@ def test_a_guide_works_as_printed(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     for package in NEEDS.get(path.stem, ()):
-        pytest.importorskip(package, reason=f"{package} is not installed; {path.name} names its extra")
+        pytest.importorskip(package, reason=f"{package} is not installed; {path.name} says how")
     env = {**os.environ}
     if has_nodes(path):
         if importlib.util.find_spec("rclpy") is None:
