@@ -11,7 +11,12 @@ import pytest
 from guide_support import Block, Reader, Typed, blocks, commands
 from paths import ROOT
 
-GUIDES = sorted(path for folder in ("tutorials", "howto") for path in (ROOT / "docs" / folder).glob("[!i]*.md"))
+GUIDES = sorted(
+    path
+    for folder in ("tutorials", "howto")
+    for path in (ROOT / "docs" / folder).glob("*.md")
+    if path.stem not in ("index", "install")
+)
 NEEDS = {
     "crocoddyl": ("crocoddyl",),
     "placo": ("placo",),
