@@ -26,6 +26,7 @@ ENTRY_POINTS = {
     "bipedsim.scenarios": {"walkabout": "walkabout.scenarios"},
     "bipedsim.commands": {"greet": "walkabout.commands:GREET"},
     "bipedsim.topics": {"payload": "walkabout.topics:PAYLOAD"},
+    "bipedsim.policy_terms": {"patience_left": "walkabout.terms:patience_left"},
 }
 
 IDLE = """
@@ -64,6 +65,11 @@ TOPICS = """
 from bipedsim_ros.wire import Topic
 
 PAYLOAD = Topic("/payload", "std_msgs/msg/Float64", "what carries it", "its mass [kg]")
+"""
+
+TERMS = """
+def patience_left(view, joints):
+    return [1.0 - view.seen.t]
 """
 
 GREET = """
@@ -110,7 +116,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "description: nothing happens\ncontroller: idle\nground: ramp\nduration: 0.02\n"
     )
     shutil.copy(ROOT / "test" / "support" / "penalty_model.py", package / "springs.py")
-    for name, text in (("idle", IDLE), ("commands", COMMANDS), ("greet", GREET), ("topics", TOPICS)):
+    for name, text in (("idle", IDLE), ("commands", COMMANDS), ("greet", GREET), ("topics", TOPICS), ("terms", TERMS)):
         (package / f"{name}.py").write_text(text)
     install(folder, "walkabout", ENTRY_POINTS)
     return folder
@@ -184,9 +190,11 @@ print(robot.name, len(get_ground("ramp").patches), get_scenario("rest").controll
 print(CONTROLLERS["idle"].__name__, make_controller("idle", robot, {"patience": 3.0}).params.patience)
 from bipedsim_ros.wire import TOPICS
 print(TOPICS["payload"].name, TOPICS["payload"] in TOPICS.values())
+from bipedsim.control.policy.terms import TermInputs, own_term
+print(own_term("patience_left").values(TermInputs.at_rest(robot, 1), None))
 """
     process = python(site, "-c", code)
-    assert process.stdout == "brick 1 idle Penalty\nIdle 3.0\n/payload True\n", process.stderr
+    assert process.stdout == "brick 1 idle Penalty\nIdle 3.0\n/payload True\n[1.0]\n", process.stderr
 
 
 def test_a_broken_package_leaves_the_rest_alone(tmp_path: Path) -> None:
