@@ -33,6 +33,7 @@ from .read import (
     numbers_per_joint as numbers_per_joint,
     per_joint as per_joint,
     read_text as read_text,
+    read_xml as read_xml,
     read_yaml as read_yaml,
     together as together,
     yaml_value as yaml_value,

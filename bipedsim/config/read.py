@@ -25,11 +25,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from xml.etree import ElementTree
 
 import yaml
 
 from bipedsim.config.fields import choices_of
-from bipedsim.config.syntax import DuplicateKeyError, yaml_fault
+from bipedsim.config.syntax import DuplicateKeyError, decoded_xml, parse_xml, yaml_fault
 from bipedsim.errors import BipedSimError, ConfigError, UnknownNameError, shown
 
 T = TypeVar("T")
@@ -318,6 +319,8 @@ def number(value: Any, where: str) -> float:
 def per_joint(values: Any, names: Sequence[str], where: str) -> dict[str, Any]:
     """Expand ``{joint name or regular expression: value}`` to the joints; the last matching entry is used.
 
+    A key that is the name of a joint matches only this joint.
+
     Args:
         values: The mapping, one value for every joint, or None for nothing.
         names: Valid joint names.
@@ -335,7 +338,7 @@ def per_joint(values: Any, names: Sequence[str], where: str) -> dict[str, Any]:
     faults: list[ConfigError] = []
     for pattern, value in values.items():
         try:
-            matches = [n for n in names if n == pattern or re.fullmatch(str(pattern), n)]
+            matches = [pattern] if pattern in names else [n for n in names if re.fullmatch(str(pattern), n)]
         except re.error as error:
             faults.append(
                 ConfigError(f"is neither a joint nor a regular expression ({error})", f"{where}: name", pattern)
@@ -449,6 +452,24 @@ def read_text(path: Path) -> str:
         ConfigError: The file is missing, is not text in UTF-8, or is far too large.
     """
     try:
+        return _raw(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"not text in UTF-8 (byte {error.start})", path) from error
+
+
+def read_xml(path: Path) -> tuple[ElementTree.Element, str, list[str]]:
+    """Return the root element of an XML file in any encoding, its text, and warnings (:func:`decoded_xml`).
+
+    Raises:
+        ConfigError: The file is missing, is far too large, or is not valid XML.
+    """
+    text, warning = decoded_xml(_raw(path), str(path))
+    return parse_xml(text, str(path)), text, [warning] if warning else []
+
+
+def _raw(path: Path) -> bytes:
+    """Return the content of a file."""
+    try:
         # Non-blocking mode prevents waiting for a pipe without a writer.
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             os.set_blocking(file.fileno(), True)
@@ -458,10 +479,7 @@ def read_text(path: Path) -> str:
         raise ConfigError(f"cannot be read ({getattr(error, 'strerror', error)})", shown(str(path))[1:-1]) from error
     if len(raw) > LONGEST:
         raise ConfigError(f"larger than {LONGEST >> 20} MiB, the maximum of such a file", path)
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"not text in UTF-8 (byte {error.start})", path) from error
+    return raw
 
 
 def read_yaml(path: Path, dumped: bool = False) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from typing import Any
@@ -34,11 +35,58 @@ class DuplicateKeyError(yaml.MarkedYAMLError):
     """A YAML mapping has a key twice."""
 
 
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+    (b"<\0", "utf-16-le"),
+    (b"\0<", "utf-16-be"),
+)
+"""First bytes of a file to its encoding, longest first."""
+_DECLARATION = re.compile(r"""\s*<\?xml\b(?:[^>]*?\bencoding\s*=\s*["']([\w.:-]*)["'])?[^>]*\?>""")
+_NAMESPACE = re.compile(r"""\A([^<]*(?:<[!?][^>]*>[^<]*)*<[\w.-]+(?:\s[^>]*?)??)\sxmlns\s*=\s*["'][^"']*["']""")
+"""The default namespace of the root element, which the XML readers of MuJoCo and urdfdom ignore."""
+
+
+def decoded_xml(raw: bytes, where: str) -> tuple[str, str]:
+    """Return the text of an XML file, and a warning if its encoding was inferred.
+
+    A byte order mark defines the encoding, otherwise the declaration. Bytes that this encoding does not have are read
+    as Latin-1, with a warning, because MuJoCo and urdfdom accept such files. The returned text has no default namespace,
+    and declares no other encoding than UTF-8.
+
+    Args:
+        raw: Content of the file.
+        where: Name of the file.
+
+    Raises:
+        ConfigError: Python does not know the declared encoding.
+    """
+    encoding = next((name for mark, name in _MARKS if raw.startswith(mark)), "")
+    declared = _DECLARATION.match(raw[:200].decode("latin-1")) if not encoding else None
+    encoding = encoding or (declared and declared[1]) or "utf-8"
+    try:
+        # The declaration was read as bytes, so a file that declares UTF-16 or UTF-32 without a mark is neither.
+        text = raw.decode("utf-8" if declared and encoding.lower().startswith(("utf-16", "utf-32")) else encoding)
+        warning = ""
+    except LookupError as error:
+        raise ConfigError("is an unknown encoding. Save the file in UTF-8", f"{where}: encoding", encoding) from error
+    except UnicodeDecodeError as error:
+        text = raw.decode("latin-1")
+        warning = f"{where}: byte {error.start} is not {encoding}. The file is read as Latin-1. Save it in UTF-8"
+    found = _DECLARATION.match(text)
+    if found is not None and (found[0][0] != "<" or (found[1] or "utf-8").lower() not in ("utf-8", "utf8")):
+        text = "\n" * found[0].count("\n") + text[found.end() :]
+    return _NAMESPACE.sub(r"\1", text, count=1), warning
+
+
 def parse_xml(text: str, where: str) -> ElementTree.Element:
     """Return the root element of an XML text.
 
     Args:
-        text: The text.
+        text: The text, without a declared encoding other than UTF-8.
         where: Name of the file.
 
     Raises:

@@ -69,7 +69,7 @@ class _MjcfImport:
         self.out = Description(name, file, urdf, folder / f"{name}.urdf", True, notes)
         # Body to its URDF link in the frame of the body; the link is at the anchor of the last joint.
         self.anchor: dict[int, Array] = {}
-        self.base_joints: set[int] = set()
+        self.base_joints = self._model.base_joints
 
     def description(self) -> Description:
         """Convert the file and return the description."""
@@ -123,7 +123,7 @@ class _MjcfImport:
         m, name = self._model.m, self._model.name("body", body)
         joints, root = self._model.joints(body), body == self._model.bodies[0]
         if root:
-            self._mark_base_joints(joints)
+            self._note_base_joints(self._model.base_joints)
         pose = _pose(m.body_pos[body], m.body_quat[body])
         parent = int(m.body_parentid[body])
         if not root:
@@ -151,20 +151,18 @@ class _MjcfImport:
             self.anchor[body] = np.zeros(3)
         self._link(body, name)
 
-    def _mark_base_joints(self, joints: list[int]) -> None:
-        """Mark all joints of the root body as parts of the floating base, and note the change."""
+    def _note_base_joints(self, joints: list[int]) -> None:
+        """Note that the joints between world and robot are parts of the floating base."""
         kinds = [int(self._model.m.jnt_type[j]) for j in joints]
         slide, free = int(self._model.mj.mjtJoint.mjJNT_SLIDE), int(self._model.mj.mjtJoint.mjJNT_FREE)
         if free in kinds:
-            self.base_joints = set(joints)
-        elif kinds.count(slide) >= 2:
-            self.base_joints = set(joints)
+            return
+        if kinds.count(slide) >= 2:
             names = [self._model.name("joint", j) for j in joints]
             self.notes.found(f"joints {some(names)} of the base are replaced by a floating base")
         elif joints:
             names = [self._model.name("joint", j) for j in joints]
             self.notes.dropped(f"joints {some(names)} between world and robot are replaced by a floating base")
-            self.base_joints = set(joints)
         else:
             self.notes.guessed("root: free_flyer; the file fixes the base to the world")
 

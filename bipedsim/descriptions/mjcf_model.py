@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path, PureWindowsPath
 from typing import Any
 
 import numpy as np
 
+from bipedsim.config import read_xml
 from bipedsim.descriptions.notes import Notes
 from bipedsim.errors import ConfigError, install, some
+from bipedsim.model import mesh_path
 from bipedsim.numerics import Array
+
+NEGLIGIBLE = 1e-3
+"""Mass of a body between world and robot that counts as none, as a fraction of the total mass."""
 
 
 def _compiled(file: Path, notes: Notes) -> Any:
@@ -18,22 +24,49 @@ def _compiled(file: Path, notes: Notes) -> Any:
     except ImportError as error:
         raise ConfigError(f"MJCF needs MuJoCo's compiler: {install('bipedsim[mujoco]')} ({error})", file) from error
     refused = (ValueError, RuntimeError, mujoco.FatalError)
+    parts = dict(_parts(file, "", set()))
     try:
-        return mujoco.MjSpec.from_file(str(file)).compile()
+        return _read(mujoco, file, parts).compile()
     except refused:
         # The file may refer to missing files, or to shapes of a scene that includes it.
         pass
+    missing: list[str] = []
     try:
-        spec = mujoco.MjSpec.from_file(str(file))
-        _leave_out_missing(spec, file, notes)
+        spec = _read(mujoco, file, parts)
+        missing += _leave_out_missing(spec, file, [path.parent for path, _ in parts.values()], notes)
         return spec.compile()
     except refused as error:
-        raise ConfigError(f"MuJoCo cannot read this file: {error}", file) from error
+        lacking = f"; missing meshes: {some(missing)}" if missing else ""
+        raise ConfigError(f"MuJoCo cannot read this file: {error}{lacking}", file) from error
 
 
-def _leave_out_missing(spec: Any, file: Path, notes: Notes) -> None:
-    """Delete elements of a specification that refer to missing files, shapes or bodies."""
-    base = Path(spec.modelfiledir or file.parent)
+def _parts(file: Path, name: str, seen: set[Path]) -> Iterator[tuple[str, tuple[Path, str]]]:
+    """Yield the name, path and text of an MJCF file and of all existing files that it includes or attaches."""
+    seen.add(file)
+    root, text, _ = read_xml(file)
+    yield name, (file, text)
+    for element in (*root.iter("include"), *root.iterfind("asset/model")):
+        inner = element.get("file", "")
+        path = file.parent / inner
+        if inner and path.is_file() and path not in seen:
+            yield from _parts(path, inner, seen)
+
+
+def _read(mujoco: Any, file: Path, parts: dict[str, tuple[Path, str]]) -> Any:
+    """Return the specification of a file; MuJoCo itself reads only UTF-8."""
+    if all(path.read_bytes().decode(errors="ignore") == text for path, text in parts.values()):
+        return mujoco.MjSpec.from_file(str(file))
+    text = parts[""][1]
+    spec = mujoco.MjSpec.from_string(text, {name: part.encode() for name, (_, part) in parts.items() if name})
+    spec.modelfiledir = str(file.parent)
+    return spec
+
+
+def _leave_out_missing(spec: Any, file: Path, folders: list[Path], notes: Notes) -> list[str]:
+    """Delete elements that refer to missing files, shapes or bodies; return the names of missing meshes.
+
+    Meshes that MuJoCo does not find are searched as those of a URDF, in the folders of all parts of the file.
+    """
     geoms, bodies = {geom.name for geom in spec.geoms}, {body.name for body in spec.bodies}
     dangling = [pair for pair in spec.pairs if not {pair.geomname1, pair.geomname2} <= geoms]
     if dangling:
@@ -46,22 +79,36 @@ def _leave_out_missing(spec: Any, file: Path, notes: Notes) -> None:
     for pair in dangling:
         spec.delete(pair)
 
-    def missing(asset: Any, folder: str) -> bool:
-        return bool(asset.file) and not (base / folder / asset.file).is_file() and not (base / asset.file).is_file()
+    def found(asset: Any) -> Path | None:
+        # With `strippath`, which attached files do not pass on, only the last part of a name counts.
+        names = [*([] if spec.strippath else [asset.file]), PureWindowsPath(asset.file).name]
+        names = [f"{prefix}{name}" for name in names for prefix in (f"{asset.compiler.meshdir}/", "")]
+        paths = (mesh_path(name, folder / file.name) for folder in folders for name in names)
+        return next(filter(None, paths), None)
 
-    missing_meshes = {mesh.name or Path(mesh.file).stem for mesh in spec.meshes if missing(mesh, spec.meshdir)}
-    if missing_meshes:
-        users = sorted({geom.parent.name for geom in spec.geoms if geom.meshname in missing_meshes})
-        for geom in [geom for geom in spec.geoms if geom.meshname in missing_meshes]:
-            spec.delete(geom)
-        for mesh in [mesh for mesh in spec.meshes if (mesh.name or Path(mesh.file).stem) in missing_meshes]:
+    missing: dict[str, str] = {}
+    for mesh in [mesh for mesh in spec.meshes if mesh.file]:
+        path = found(mesh)
+        if path is None:
+            missing[mesh.name or Path(mesh.file).stem] = mesh.file
             spec.delete(mesh)
-        notes.doubts(f"{len(missing_meshes)} meshes do not exist, so {some(users)} lack them")
-    for kind, folder in ((spec.textures, spec.texturedir), (spec.hfields, spec.meshdir), (spec.skins, spec.meshdir)):
-        for asset in [asset for asset in kind if missing(asset, folder)]:
-            for geom in [geom for geom in spec.geoms if geom.hfieldname == asset.name and asset.name]:
-                spec.delete(geom)
-            spec.delete(asset)
+        else:
+            mesh.file = str(path.absolute())
+    spec.strippath = False
+    if missing:
+        users = sorted({geom.parent.name for geom in spec.geoms if geom.meshname in missing})
+        for geom in [geom for geom in spec.geoms if geom.meshname in missing]:
+            spec.delete(geom)
+        notes.doubts(f"{len(missing)} meshes do not exist, so {some(users)} lack them: {some(list(missing.values()))}")
+    # Neither textures nor skins influence the motion.
+    for material in spec.materials:
+        material.textures = [""] * len(material.textures)
+    lacking = [field for field in spec.hfields if field.file and found(field) is None]
+    for geom in [geom for geom in spec.geoms if geom.hfieldname in [field.name for field in lacking]]:
+        spec.delete(geom)
+    for asset in (*spec.textures, *spec.skins, *lacking):
+        spec.delete(asset)
+    return list(missing.values())
 
 
 class MjcfModel:
@@ -76,6 +123,7 @@ class MjcfModel:
         m: MuJoCo's model.
         title: Name of the model; empty without one.
         bodies: Bodies of the robot, parents first.
+        base_joints: Joints between world and robot.
         actuators: Actuators of each hinge or slide joint, with their gear ratios.
         paired: Shapes that a contact pair allows to touch the world, and the pair.
         floors: Shapes of the world that can be touched.
@@ -87,7 +135,9 @@ class MjcfModel:
 
         self.mj = mujoco
         self.title = bytes(m.names).split(b"\0", 1)[0].decode(errors="replace")
+        self._file = file
         self.bodies = self._robot(file, notes)
+        self.base_joints = self._take_base()
         self.actuators: dict[int, list[tuple[int, float]]] = {}
         for i in range(m.nu):
             joint = self.driven_joint(i)
@@ -98,7 +148,10 @@ class MjcfModel:
 
     def name(self, kind: str, index: int) -> str:
         """Return the name of an element, or its kind and index."""
-        name = self.mj.mj_id2name(self.m, getattr(self.mj.mjtObj, f"mjOBJ_{kind.upper()}"), int(index))
+        try:
+            name = self.mj.mj_id2name(self.m, getattr(self.mj.mjtObj, f"mjOBJ_{kind.upper()}"), int(index))
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"a name is not text in UTF-8 ({kind} {index}). Save it in UTF-8", self._file) from error
         return str(name or f"{kind}{int(index)}")
 
     def _robot(self, file: Path, notes: Notes) -> list[int]:
@@ -117,6 +170,25 @@ class MjcfModel:
                 f"other bodies than the robot: {some(others)}. Define free objects in a scenario (docs/objects.md)"
             )
         return roots[chosen]
+
+    def _take_base(self) -> list[int]:
+        """Remove the bodies of a planar base from the robot; return all joints between world and robot.
+
+        Models of planar robots have a chain of nearly massless bodies with slides and a hinge.
+        """
+        m, root = self.m, self.bodies[0]
+        chain = [root]
+        while m.body_mass[chain[-1]] <= NEGLIGIBLE * m.body_subtreemass[root]:
+            children = [body for body in self.bodies if m.body_parentid[body] == chain[-1]]
+            if len(children) != 1:
+                break
+            chain += children
+        joints = [joint for body in chain for joint in self.joints(body)]
+        slide = int(self.mj.mjtJoint.mjJNT_SLIDE)
+        if len(chain) == 1 or [int(m.jnt_type[joint]) for joint in joints].count(slide) < 2:
+            return self.joints(root)
+        self.bodies = [body for body in self.bodies if body not in chain[:-1]]
+        return joints
 
     def joints(self, body: int) -> list[int]:
         """Return the joints between a body and its parent."""

@@ -8,17 +8,20 @@ import shutil
 import subprocess
 import tempfile
 import xml.etree.ElementTree as ElementTree
+from copy import deepcopy
 from pathlib import Path
 
-from bipedsim.config import parse_xml, read_text
+from bipedsim.config import check_all, parse_xml, read_xml
 from bipedsim.descriptions.description import Description, plain
 from bipedsim.descriptions.mjcf import read_mjcf
 from bipedsim.descriptions.notes import Notes
 from bipedsim.errors import ConfigError, some
-from bipedsim.model import DESCRIPTIONS, check_numbers, mesh_path
+from bipedsim.model import DESCRIPTIONS, check_shapes, check_urdf, mesh_path
 
 NOT_ROBOTS = re.compile(r"scene|terrain|hand|gripper|arm(?!.*leg)|package\.xml|gazebo|transmission|visual")
 """Names of files in a description package that usually do not contain the whole robot."""
+NEGLIGIBLE = 1e-3
+"""Mass of a link between world and robot that counts as none, as a fraction of the total mass."""
 KNOWN = {"link", "joint", "material", "transmission", "gazebo", "mujoco", "sensor"}
 """URDF elements that the import reads or that are intended for other programs."""
 
@@ -38,8 +41,9 @@ def read_description(file: Path, folder: Path) -> Description:
         file = _in_package(file, notes)
     if file.suffix.lower() == ".xacro":
         return _read_urdf(_expanded(file), file, folder, True, notes)
-    text = read_text(file)
-    root = parse_xml(text, str(file))
+    root, _, warnings = read_xml(file)
+    for warning in warnings:
+        notes.doubts(warning.removeprefix(f"{file}: "))
     if root.tag == "mujoco":
         return read_mjcf(file, folder, notes)
     if root.tag != "robot":
@@ -96,7 +100,7 @@ def _index_packages(file: Path, prefix: Path) -> None:
     own = next((folder for folder in file.parents if (folder / "package.xml").is_file()), file.parent)
     for manifest in [own / "package.xml", *own.parent.glob("*/package.xml")]:
         if manifest.is_file():
-            name = parse_xml(read_text(manifest), str(manifest)).findtext("name", "").strip()
+            name = read_xml(manifest)[0].findtext("name", "").strip()
             if name and not (share / name).exists():
                 (share / name).symlink_to(manifest.parent)
                 (index / name).touch()
@@ -105,7 +109,9 @@ def _index_packages(file: Path, prefix: Path) -> None:
 def _read_urdf(root: ElementTree.Element, source: Path, folder: Path, made: bool, notes: Notes) -> Description:
     name = plain(root.get("name") or source.stem)
     description = Description(name, source, root, source.resolve(), made, notes)
-    check_numbers(root, source)
+    # The import defines all limits that the file lacks.
+    limits = dict.fromkeys(("effort_limit", "velocity_limit", "position_limit"), lambda joint: True)
+    check_all((lambda: check_urdf(deepcopy(root), source, limits), lambda: check_shapes(root, source)))
     _weld_followers(description)
     _take_base(description)
     for joint in root.findall("joint"):
@@ -141,22 +147,33 @@ def _weld_followers(description: Description) -> None:
 
 
 def _take_base(description: Description) -> None:
-    """Remove a massless world link if a floating or planar joint connects the robot to it."""
+    """Remove the links between world and robot if their joints form a floating base.
+
+    These links are massless and form a chain. Its joints are a floating or planar joint, or at least two slides as in
+    a planar robot.
+    """
     root = description.urdf
+    links = {link.get("name"): link for link in root.findall("link")}
     joints = root.findall("joint")
-    children = {_end(joint, "child") for joint in joints}
-    roots = [link for link in root.findall("link") if link.get("name") not in children]
-    for joint in joints:
-        if len(roots) == 1 and _end(joint, "parent") == roots[0].get("name") and not _mass(roots[0]):
-            siblings = [other for other in joints if _end(other, "parent") == roots[0].get("name")]
-            if joint.get("type") in ("floating", "planar") and len(siblings) == 1:
-                root.remove(joint)
-                root.remove(roots[0])
-                description.made = True
-                description.notes.found(
-                    f"joint {joint.get('name')!r} is the floating base; it becomes the root of robot.yaml"
-                )
-                return
+    roots = [name for name in links if name not in {_end(joint, "child") for joint in joints}]
+    massless = NEGLIGIBLE * sum(map(_mass, links.values()))
+    chain: list[ElementTree.Element] = []
+    link = roots[0] if len(roots) == 1 else None
+    while link in links and _mass(links[link]) <= massless and len(chain) < len(joints):
+        outgoing = [joint for joint in joints if _end(joint, "parent") == link]
+        if len(outgoing) != 1:
+            return
+        chain += outgoing
+        link = _end(outgoing[0], "child")
+    kinds = [joint.get("type") for joint in chain]
+    if not {"floating", "planar"} & set(kinds) and kinds.count("prismatic") < 2:
+        return
+    for joint in chain:
+        root.remove(joint)
+        root.remove(links[_end(joint, "parent")])
+    description.made = True
+    moving = [joint.get("name", "") for joint in chain if joint.get("type") != "fixed"]
+    description.notes.found(f"joints {some(moving)} between world and robot are replaced by a floating base")
 
 
 def _mass(link: ElementTree.Element) -> float:

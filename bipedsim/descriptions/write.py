@@ -79,7 +79,8 @@ def _grouped(value: Any) -> Any:
     for key, number in value.items():
         mirrored = _SIDE.sub(lambda side: "right" if side[0] == "left" else "left", key, count=1)
         pattern = _SIDE.sub("(left|right)", key, count=1)
-        if mirrored != key and value.get(mirrored) == number:
+        # Other names are no pattern that matches themselves.
+        if mirrored != key and value.get(mirrored) == number and _NAME.fullmatch(key):
             grouped[pattern] = number
         else:
             grouped[key] = number
@@ -87,6 +88,7 @@ def _grouped(value: Any) -> Any:
 
 
 _SIDE = re.compile("left|right")
+_NAME = re.compile(r"[\w-]+")
 
 
 def figures_text(robot: Robot) -> str:

@@ -50,6 +50,7 @@ from .shapes import (
     ShapeFault as ShapeFault,
     Shapes as Shapes,
     ShapeWarning as ShapeWarning,
+    check_shapes as check_shapes,
     collada_up_axis as collada_up_axis,
     located as located,
     lowest_point as lowest_point,
@@ -61,7 +62,7 @@ from .sides import SIDES as SIDES, split_side as split_side
 from .sole import Sole as Sole, checked_polygon as checked_polygon, padded_vertices as padded_vertices
 from .start import STANDING as STANDING, start_configuration as start_configuration
 from .urdf import (
-    check_numbers as check_numbers,
+    check_urdf as check_urdf,
     inertia_matrix as inertia_matrix,
     inertia_values as inertia_values,
     read_urdf as read_urdf,

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from pathlib import Path
 
-from bipedsim.config import digest_of
+from bipedsim.config import digest_of, read_xml
 from bipedsim.model.names import robot_file
 from bipedsim.model.schema import read_robot_config, urdf_path
 from bipedsim.model.shapes import mesh_path
 
 _URDF = "URDF"
-_COLLISION = re.compile(rb"<collision\b.*?</collision>", re.DOTALL)
-_MESH = re.compile(rb"""<mesh\b[^>]*?\bfilename=["']([^"']+)["']""")
 
 
 def robot_content(name_or_path: str | Path) -> dict[str, str]:
@@ -43,10 +40,6 @@ def _described(source: Path, _digest: str) -> dict[str, Path]:
 @lru_cache(maxsize=64)
 def _meshes(urdf: Path, _digest: str) -> dict[str, Path]:
     """Return the existing meshes of a URDF's collision geometry."""
-    meshes = {}
-    for collision in _COLLISION.findall(urdf.read_bytes()):
-        for name in map(bytes.decode, _MESH.findall(collision)):
-            path = mesh_path(name, urdf)
-            if path is not None:
-                meshes[name] = path
-    return meshes
+    names = [mesh.get("filename", "") for mesh in read_xml(urdf)[0].iterfind(".//collision//mesh")]
+    paths = {name: mesh_path(name, urdf) for name in names}
+    return {name: path for name, path in paths.items() if path is not None}

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.config import parse_xml, read_text, together
+from bipedsim.config import read_xml, together
 from bipedsim.errors import ConfigError
 from bipedsim.model.loops import CONNECT, WELD, Loop
 from bipedsim.numerics import Array
@@ -33,13 +33,13 @@ def read_equality(path: Path, model: pin.Model, find: FindFrame) -> tuple[list[L
     Raises:
         ConfigError: The file cannot be read or has errors; the message lists all of them by element.
     """
-    root = parse_xml(read_text(path), str(path))
+    root, _, warnings = read_xml(path)
     if root.tag != "mujoco":
         raise ConfigError(f"the root element is <{root.tag}>, an MJCF file has <mujoco>", path)
     data = model.createData()
     pin.forwardKinematics(model, data, pin.neutral(model))
     loops: list[Loop] = []
-    left_out = [f"{path}: <include file={e.get('file')!r}/> is not followed" for e in root.iter("include")]
+    left_out = warnings + [f"{path}: <include file={e.get('file')!r}/> is not followed" for e in root.iter("include")]
     faults: list[ConfigError] = []
     for i, element in enumerate(_constraints(root)):
         name = element.get("name") or f"{element.tag}{i}"

@@ -5,19 +5,22 @@ from __future__ import annotations
 import os
 import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import lru_cache, partial
+from html import unescape
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.config import together
+from bipedsim.config import check_all, together
 from bipedsim.errors import ConfigError, some
 from bipedsim.model.schema import ShapeConfig
+from bipedsim.model.urdf import number_in
 from bipedsim.numerics import Array
 
 COARSE = 1e-3
@@ -32,6 +35,19 @@ NAMED = 3
 """Maximum number of open meshes in a message."""
 HALF_DIRECTIONS = 120
 """Number of directions over half a sphere; the vertices of a mesh are compared along and against each."""
+
+
+_LOCATION = re.compile(
+    r"(?P<scheme>package|model):/*|file:/+(?:[A-Za-z]:/+)?|\$\(find (?P<package>[^)]+)\)/*|[A-Za-z]:/+|/+"
+)
+"""Beginning of the name of a mesh that is not relative to the URDF."""
+_SEARCHED = {
+    "ROS_PACKAGE_PATH": "",
+    "AMENT_PREFIX_PATH": "share",
+    "GZ_SIM_RESOURCE_PATH": "",
+    "GAZEBO_MODEL_PATH": "",
+}
+"""Variable with folders of packages to the subfolder that contains them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,6 +198,21 @@ def read_shapes(
     return Shapes(tuple(shapes), tuple(warnings))
 
 
+def check_shapes(root: ElementTree.Element, path: Path) -> None:
+    """Check the numbers of all collision shapes of a URDF, without its meshes.
+
+    Raises:
+        ConfigError: Some numbers are invalid; the message lists all of them by link.
+    """
+    checks: list[Callable[[], object]] = []
+    for link in root.findall("link"):
+        where = f"{path}: link {link.get('name', '')!r}: <collision>"
+        for element in link.findall("collision"):
+            checks.append(partial(_origin, element, where))
+            checks += [partial(_dimensions, shape, where) for shape in element.findall("geometry/*")]
+    check_all(checks)
+
+
 _ShapeContent = tuple[str, Array, float, float]
 _Problem = tuple[ShapeFault, str] | None
 
@@ -221,19 +252,15 @@ def _read_shape(
 
     Returns None for a shape that cannot touch, with a warning. Meshes that are not closed are added to ``open_meshes``.
     """
+    sizes = _dimensions(element, where)
     if element.tag == "sphere":
-        # Files for engines with contact points mark such a point with a sphere of radius 0.
-        radius = 0.0 if element.get("radius", "").strip("0.") == "" else _size(element, "radius", where)
-        return "sphere", np.zeros((1, 3)), radius, 0.0
+        return "sphere", np.zeros((1, 3)), float(sizes[0]), 0.0
     if element.tag in ("cylinder", "capsule"):
-        radius, half = _size(element, "radius", where), 0.5 * _size(element, "length", where)
+        radius, half = float(sizes[0]), 0.5 * sizes[1]
         ends = np.array([[0.0, 0.0, half], [0.0, 0.0, -half]])
         return ("capsule", ends, radius, 0.0) if element.tag == "capsule" else ("cylinder", ends, 0.0, radius)
     if element.tag == "box":
-        size = _vector(element.get("size"), where, "size")
-        if not (size > 0.0).all():
-            raise ConfigError("m must be positive", f"{where}: size", size.tolist())
-        return "box", 0.5 * _CORNERS * size, 0.0, 0.0
+        return "box", 0.5 * _CORNERS * sizes, 0.0, 0.0
     if element.tag == "mesh":
         name = element.get("filename", "")
         path = mesh_path(name, urdf_path)
@@ -243,8 +270,7 @@ def _read_shape(
                 f"{where}: no file {name!r}: the link makes no contact. Define a shape under `bodies`",
             )
             return None
-        scale = _vector(element.get("scale", "1 1 1"), where, "scale")
-        points, problem, closed = _hull(path, tuple(scale), path.stat().st_mtime_ns, whole)
+        points, problem, closed = _hull(path, tuple(sizes), path.stat().st_mtime_ns, whole)
         if not closed:
             open_meshes.append(path.name)
         if problem:
@@ -252,6 +278,21 @@ def _read_shape(
         return None if points is None else ("hull", points, 0.0, 0.0)
     warn(ShapeFault.UNKNOWN, f"{where}: <{element.tag}> is an unknown shape and makes no contact")
     return None
+
+
+def _dimensions(element: ElementTree.Element, where: str) -> Array:
+    """Return the radius, length or size of a shape [m], or the scale of a mesh; empty for an unknown shape."""
+    if element.tag == "sphere":
+        # Files for engines with contact points mark such a point with a sphere of radius 0.
+        return np.array([0.0 if element.get("radius", "").strip("0.") == "" else _size(element, "radius", where)])
+    if element.tag in ("cylinder", "capsule"):
+        return np.array([_size(element, key, where) for key in ("radius", "length")])
+    if element.tag == "box":
+        size = _vector(element.get("size"), where, "size")
+        if not (size > 0.0).all():
+            raise ConfigError("m must be positive", f"{where}: size", size.tolist())
+        return size
+    return _vector(element.get("scale", "1 1 1"), where, "scale") if element.tag == "mesh" else np.zeros(0)
 
 
 def _size(element: ElementTree.Element, key: str, where: str) -> float:
@@ -263,7 +304,7 @@ def _size(element: ElementTree.Element, key: str, where: str) -> float:
 
 def _vector(text: str | None, where: str, key: str) -> Array:
     try:
-        values = np.array([float(word) for word in (text or "").split()])
+        values = np.array([number_in(word) for word in (text or "").split()])
     except ValueError:
         values = np.full(1, np.nan)
     if values.shape != (3,) or not np.isfinite(values).all():
@@ -280,27 +321,63 @@ def _origin(collision: ElementTree.Element, where: str) -> pin.SE3:
 
 
 def mesh_path(name: str, urdf_path: Path) -> Path | None:
-    """Return the mesh file with this name in a URDF, from its package or next to the URDF."""
-    scheme, _, rest = name.partition("://")
-    if scheme not in ("package", "file") or not rest:
-        rest = name
-    if scheme == "package":
-        rest = rest.lstrip("/")
-    roots = [urdf_path.parent, *urdf_path.parents] if scheme != "file" else [Path("/")]
-    for prefix in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep):
-        if prefix:
-            roots.append(Path(prefix))
-    # The folder of a package may have another name than the package, for example in a clone.
-    inside = rest.partition("/")[2] if scheme == "package" else ""
-    names = [rest, inside] if inside else [rest]
-    return next((path for name in names for root in roots if (path := root / name).is_file()), None)
+    """Return the mesh file with this name in a URDF, from its package or next to the URDF.
+
+    If no file has exactly this name, the case of letters is ignored, as on Windows.
+    """
+    if not name or "\0" in name:
+        return None
+    candidates = list(dict.fromkeys(_mesh_candidates(name, urdf_path.absolute().parent)))
+    exact = next((path for path in candidates if path.is_file()), None)
+    return exact or next(filter(None, map(_ignoring_case, candidates)), None)
+
+
+def _mesh_candidates(name: str, folder: Path) -> Iterator[Path]:
+    """Yield paths of a mesh, most literal first.
+
+    Percent-encoding and Windows separators are resolved. Names of the form ``package://PACKAGE/FILE``,
+    ``model://PACKAGE/FILE`` and ``$(find PACKAGE)/FILE`` are searched with and without the package, whose folder may
+    have another name, for example in a clone. Of absolute paths of another machine, their ends are searched.
+    """
+    roots = [folder, *folder.parents]
+    for variable, subfolder in _SEARCHED.items():
+        roots += [Path(prefix, subfolder) for prefix in os.environ.get(variable, "").split(os.pathsep) if prefix]
+    windows = name.replace("\\", "/")
+    for text in dict.fromkeys((name, windows, unquote(windows))):
+        found = _LOCATION.match(text)
+        rest = text[found.end() :] if found is not None else text
+        if found is not None and found["package"]:
+            rest = f"{found['package']}/{rest}"
+        names = [rest]
+        if found is not None and (found["package"] or found["scheme"] in ("package", "model")):
+            names.append(rest.partition("/")[2])
+        elif found is not None:
+            parts = rest.split("/")
+            yield Path("/", rest)
+            names += ["/".join(parts[i:]) for i in range(1, len(parts) - 1)]
+        yield from (root / inner for inner in names if inner for root in roots)
+
+
+def _ignoring_case(path: Path) -> Path | None:
+    """Return the file at a path whose letters may have another case."""
+    here = Path(path.anchor)
+    for part in path.parts[1:]:
+        if not (here / part).exists():
+            try:
+                part = next((entry for entry in os.listdir(here) if entry.lower() == part.lower()), "")
+            except OSError:
+                return None
+            if not part:
+                return None
+        here /= part
+    return here if here.is_file() else None
 
 
 def located(urdf_xml: str, urdf_path: Path) -> str:
     """Replace the mesh names in a URDF by ``file://`` paths, for programs that do not find the packages."""
 
     def replacement(match: re.Match[str]) -> str:
-        path = mesh_path(match[2], urdf_path)
+        path = mesh_path(unescape(match[2]), urdf_path)
         return match[0] if path is None else f"{match[1]}file://{path.resolve()}{match[3]}"
 
     return re.sub(r"""(<mesh\b[^>]*?\bfilename=["'])([^"']+)(["'])""", replacement, urdf_xml)

@@ -6,15 +6,17 @@ import os
 import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.config import parse_xml, read_text, together
-from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.config import read_xml, together
+from bipedsim.errors import BipedSimError, ConfigError, UnknownNameError
 from bipedsim.model.inertia import inertia_problem, nearest_inertia
 from bipedsim.numerics import Array
 
@@ -41,12 +43,41 @@ SHORTEST_AXIS = 1e-9
 """Length below which the direction of an axis is undefined."""
 
 
-def check_numbers(root: ElementTree.Element, path: Path) -> None:
-    """Check that all numbers of links and joints are finite, and that axes have a direction.
+def check_urdf(
+    root: ElementTree.Element, path: Path, overrides: Mapping[str, Callable[[str], bool]], mend: bool = False
+) -> list[str]:
+    """Check names, numbers, inertias and joints of a URDF; complete the limits of its joints for pinocchio.
+
+    Args:
+        root: The root element. Its joints receive <limit> elements if ``overrides`` define their limits.
+        path: The file, for messages.
+        overrides, mend: As for :func:`read_urdf`.
+
+    Returns:
+        Warnings about single links.
 
     Raises:
-        ConfigError: Some numbers are invalid; the message lists all of them by link or joint.
+        ConfigError: The file has errors; the message lists all of them by link or joint.
     """
+    warnings: list[str] = []
+    links = [element.get("name", "") for element in root.findall("link")]
+    checks: list[Callable[[], object]] = [partial(_check_names, root, tag, path) for tag in ("link", "joint")]
+    checks.append(partial(_check_numbers, root, path))
+    checks += [partial(_check_inertial, link, path, mend, warnings) for link in root.findall("link")]
+    checks += [partial(_check_joint, joint, links, overrides, path) for joint in root.findall("joint")]
+    faults: dict[str, BipedSimError] = {}
+    for check in checks:
+        try:
+            check()
+        except ConfigError as fault:
+            # Two checks can find the same fault.
+            faults |= {str(one): one for one in fault.faults or (fault,)}
+    together(list(faults.values()))
+    return warnings
+
+
+def _check_numbers(root: ElementTree.Element, path: Path) -> None:
+    """Check that all numbers of links and joints are finite, and that axes have a direction."""
     faults: list[ConfigError] = []
     owners = [(link, link.findall("inertial/*")) for link in root.findall("link")]
     owners += [(joint, list(joint)) for joint in root.findall("joint")]
@@ -56,12 +87,14 @@ def check_numbers(root: ElementTree.Element, path: Path) -> None:
             for key in (key for key in NUMBERS.get(str(element.tag), ()) if element.get(key) is not None):
                 try:
                     _float(element, key, where)
+                    # urdfdom refuses spaces around a number, and other readers accept them.
+                    element.set(key, element.get(key, "").strip())
                 except ConfigError as fault:
                     faults.append(fault)
             for key in (key for key in VECTORS.get(str(element.tag), ()) if element.get(key) is not None):
                 text = element.get(key, "")
                 try:
-                    values = np.array([float(word) for word in text.split()])
+                    values = np.array([number_in(word) for word in text.split()])
                 except ValueError:
                     values = np.full(3, np.nan)
                 if values.shape != (3,) or not np.isfinite(values).all():
@@ -74,12 +107,23 @@ def check_numbers(root: ElementTree.Element, path: Path) -> None:
     together(faults)
 
 
+def number_in(text: str) -> float:
+    """Return the number in a text.
+
+    Raises:
+        ValueError: The text is not a number, or has digits that only Python accepts, such as 1_000.
+    """
+    if not text.isascii() or "_" in text:
+        raise ValueError(text)
+    return float(text)
+
+
 def _float(element: ElementTree.Element, key: str, where: str) -> float:
     text = element.get(key)
     if text is None:
         raise ConfigError(f"<{element.tag}> has no {key}", where)
     try:
-        value = float(text)
+        value = number_in(text)
     except ValueError as error:
         raise ConfigError("is not a number", f"{where}: <{element.tag}> {key}", text) from error
     if not np.isfinite(value):
@@ -87,24 +131,25 @@ def _float(element: ElementTree.Element, key: str, where: str) -> float:
     return value
 
 
-def _names(root: ElementTree.Element, tag: str, path: Path) -> list[str]:
-    names = [element.get("name", "") for element in root.findall(tag)]
-    for name in names:
-        if not name:
-            raise ConfigError(f"a <{tag}> has no name", path)
-        if names.count(name) > 1:
-            raise ConfigError(f"appears {names.count(name)} times; names must be unique", f"{path}: {tag}", name)
-    return names
+def _check_names(root: ElementTree.Element, tag: str, path: Path) -> None:
+    names = Counter(element.get("name", "") for element in root.findall(tag))
+    faults = [ConfigError(f"a <{tag}> has no name", path)] if names.pop("", 0) else []
+    faults += [
+        ConfigError(f"appears {count} times; names must be unique", f"{path}: {tag}", name)
+        for name, count in names.items()
+        if count > 1
+    ]
+    together(faults)
 
 
-def _check_inertial(link: ElementTree.Element, path: Path, mend: bool) -> list[str]:
-    """Return warnings about one link; they matter only if the body that it is welded to is also impossible.
+def _check_inertial(link: ElementTree.Element, path: Path, mend: bool, warnings: list[str]) -> None:
+    """Add warnings about one link; they matter only if the body that it is welded to is also impossible.
 
     With ``mend``, an impossible inertia is replaced in place by the nearest possible one.
     """
     inertial = link.find("inertial")
     if inertial is None:
-        return []
+        return
     where = f"{path}: link {link.get('name')!r}"
     mass_element, element = inertial.find("mass"), inertial.find("inertia")
     if mass_element is None or element is None:
@@ -115,13 +160,15 @@ def _check_inertial(link: ElementTree.Element, path: Path, mend: bool) -> list[s
         raise ConfigError("kg is negative", f"{where}: mass", mass)
     inertia = inertia_matrix(values)
     if mass == 0.0 and inertia.diagonal().any():
-        return [f"{where}: inertia without mass"]
+        warnings.append(f"{where}: inertia without mass")
+        return
     problem = inertia_problem(mass, inertia)
     if problem and mend:
         for key, value in inertia_values(nearest_inertia(inertia)).items():
             element.set(key, repr(value))
-        return [f"{where}: {problem.partition(';')[0]}; replaced by the nearest possible one"]
-    return [f"{where}: {problem}"] if problem else []
+        problem = f"{problem.partition(';')[0]}; replaced by the nearest possible one"
+    if problem:
+        warnings.append(f"{where}: {problem}")
 
 
 def inertia_matrix(values: Mapping[str, float]) -> Array:
@@ -228,34 +275,15 @@ def read_urdf(
     Raises:
         ConfigError: The file has errors; the message lists them by link or joint.
     """
-    text = read_text(path)
-    root = parse_xml(text, str(path))
+    root, text, warnings = read_xml(path)
     if root.tag != "robot":
         raise ConfigError(f"the root element is <{root.tag}>, a URDF has <robot>", path)
-    links = _names(root, "link", path)
-    _names(root, "joint", path)
     _replace_inertias(root, inertias or {}, path)
-    warnings, continuous = [], []
-    faults: list[ConfigError] = []
-    try:
-        check_numbers(root, path)
-    except ConfigError as fault:
-        faults.append(fault)
-    for link in root.findall("link"):
-        try:
-            warnings += _check_inertial(link, path, mend)
-        except ConfigError as fault:
-            faults.append(fault)
-    for joint in root.findall("joint"):
-        try:
-            _check_joint(joint, links, overrides, path)
-        except ConfigError as fault:
-            faults.append(fault)
-        if joint.get("type") == CONTINUOUS:
-            # A revolute joint without limits has one coordinate; pinocchio's continuous joint has a sine and a cosine.
-            joint.set("type", "revolute")
-            continuous.append(joint.get("name", ""))
-    together(faults)
+    warnings += check_urdf(root, path, overrides, mend)
+    continuous = [joint for joint in root.findall("joint") if joint.get("type") == CONTINUOUS]
+    for joint in continuous:
+        # A revolute joint without limits has one coordinate; pinocchio's continuous joint has a sine and a cosine.
+        joint.set("type", "revolute")
     xml = ElementTree.tostring(root, encoding="unicode")
     with _captured_stderr() as printed:
         try:
@@ -267,8 +295,8 @@ def read_urdf(
     if failure is not None:
         raise ConfigError(f"not a valid URDF: {'; '.join(printed) or failure}", path) from failure
     lower, upper = model.lowerPositionLimit.copy(), model.upperPositionLimit.copy()
-    for name in continuous:
-        i = model.joints[model.getJointId(name)].idx_q
+    for joint in continuous:
+        i = model.joints[model.getJointId(joint.get("name", ""))].idx_q
         lower[i], upper[i] = -np.inf, np.inf
     model.lowerPositionLimit, model.upperPositionLimit = lower, upper
     return model, text, warnings

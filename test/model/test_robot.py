@@ -331,7 +331,7 @@ THIGH = "the body that joint 'hip' carries (links thigh)"
         ("<robot", "", "<robot"),
         ("<robots/>", "", None),
         (HOPPER.replace('name="knee"', 'name="hip"'), "joint", "hip"),
-        (HOPPER.replace('link name="shank"', 'link name="thigh"'), "link", "thigh"),
+        (HOPPER.replace("</robot>", '<link name="thigh"/></robot>'), "link", "thigh"),
         (HOPPER.replace('child link="foot"', 'child link="fot"'), "joint 'ankle'", "fot"),
         (HOPPER.replace('type="revolute"', 'type="hinge"', 1), "joint 'hip'", "hinge"),
         (HOPPER.replace('velocity="5"', 'velocity="fast"', 1), "<limit> velocity", "fast"),

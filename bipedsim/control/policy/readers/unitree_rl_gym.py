@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bipedsim.config import parse_xml, read_text
+from bipedsim.config import read_xml
 from bipedsim.control.policy.readers.unitree_motors import motors_of
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot
@@ -122,7 +122,7 @@ def _motors(path: Path, read: set[Path]) -> Iterator[str]:
     if path in read:
         return
     read.add(path)
-    for element in parse_xml(read_text(path), str(path)):
+    for element in read_xml(path)[0]:
         if element.tag == "include":
             yield from _motors(path.parent / element.attrib["file"], read)
         elif element.tag == "actuator":
