@@ -54,8 +54,8 @@ def decoded_xml(raw: bytes, where: str) -> tuple[str, str]:
     """Return the text of an XML file, and a warning if its encoding was inferred.
 
     A byte order mark defines the encoding, otherwise the declaration. Bytes that this encoding does not have are read
-    as Latin-1, with a warning, because MuJoCo and urdfdom accept such files. The returned text has no default namespace,
-    and declares no other encoding than UTF-8.
+    as Latin-1, with a warning, because MuJoCo and urdfdom accept such files. The returned text has no default
+    namespace, and declares no other encoding than UTF-8.
 
     Args:
         raw: Content of the file.
