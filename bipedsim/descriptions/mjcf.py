@@ -41,7 +41,7 @@ def _shift(point: Array) -> pin.SE3:
 
 
 def _numbers(values: Array) -> str:
-    return " ".join(f"{0.0 if abs(v) < 1e-15 else v:.12g}" for v in values)
+    return " ".join(f"{0.0 if abs(v) < 1e-15 else v:.17g}" for v in values)
 
 
 def _origin(parent: ElementTree.Element, pose: pin.SE3) -> None:
@@ -315,8 +315,8 @@ class _MjcfImport:
                 place = _shift(-self.anchor[body]) * pose
                 entry[f"frame{k}"] = self._model.name("body", body)
                 entry[f"placement{k}"] = {
-                    "xyz": [round(float(v), 9) for v in place.translation],
-                    "rpy": [round(float(v), 9) for v in pin.rpy.matrixToRpy(place.rotation)],
+                    "xyz": place.translation.tolist(),
+                    "rpy": pin.rpy.matrixToRpy(place.rotation).tolist(),
                 }
             self.out.loops[plain(name)] = entry
         if self.out.loops:

@@ -20,6 +20,7 @@ from bipedsim.model.limits import effort_and_velocity_limits, set_effort_and_vel
 from bipedsim.model.loops import Loop, LoopEquations, close
 from bipedsim.model.mjcf import read_equality
 from bipedsim.model.names import DESCRIPTIONS, robot_file
+from bipedsim.model.planar import straighten
 from bipedsim.model.posture import place_base, stand
 from bipedsim.model.robot import ROUNDED, Robot, has_free_flyer, open_loops, passive_columns
 from bipedsim.model.schema import MEND, FootConfig, RobotConfig, ShapeConfig, read_robot_config, urdf_path
@@ -291,7 +292,9 @@ class RobotReader:
                     )
                 loops += mjcf_loops
         together(faults)
-        return tuple(loops)
+        straight, notes = straighten(model, loops, str(self.source))
+        self.warnings += notes
+        return straight
 
     def _closed(self, model: pin.Model, loops: tuple[Loop, ...], q: Array, idx_v: Indices) -> Array:
         """Return ``q`` with its loops closed by the undriven joints."""
