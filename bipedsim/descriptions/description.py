@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,16 @@ class Description:
     sole_friction: dict[str, list[float]] = field(default_factory=dict)
     gravity: float = GRAVITY
     meshes: dict[str, Array] = field(default_factory=dict)
+
+
+def standing_name(names: Iterable[str]) -> str:
+    """Return the name of the posture that is most typical of standing, or an empty string.
+
+    A name is typical if it is in ``STANDING``, or else if one of its words is.
+    """
+    names = list(names)
+    words = (name for typical in STANDING for name in names if typical in name.split("_"))
+    return next((name for name in STANDING if name in names), next(words, ""))
 
 
 def plain(name: str) -> str:

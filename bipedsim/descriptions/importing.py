@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +16,7 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.descriptions.compare import compare
-from bipedsim.descriptions.description import GRAVITY, STANDING, Description, is_imu
+from bipedsim.descriptions.description import GRAVITY, STANDING, Description, is_imu, standing_name
 from bipedsim.descriptions.doubts import find_doubts, grouped_warnings
 from bipedsim.descriptions.guesses import default_drives, gains, scaled_gait, zmp_shift
 from bipedsim.descriptions.legs import ALONG, Leg, PosedRobot, find_legs, mirrored_joints
@@ -28,6 +28,7 @@ from bipedsim.descriptions.standing import standing_posture
 from bipedsim.descriptions.write import report_text, short_text, yaml_text
 from bipedsim.errors import BipedSimError, ConfigError, some
 from bipedsim.model import (
+    Loop,
     Robot,
     RobotReader,
     Shape,
@@ -44,6 +45,7 @@ from bipedsim.model import (
     nearest_inertia,
     read_shapes,
     read_urdf,
+    stand,
     welded,
 )
 from bipedsim.numerics import Array
@@ -56,6 +58,8 @@ LEAST_SHIFT = 1e-3
 """Smallest ZMP offset that is written [m]."""
 LACKING = 1e-3
 """Width that a polygon cuts off a sole from which a note is added [m]."""
+BENT, NEARLY = 0.1, 0.1
+"""Smallest angle in a posture with bent joints, and largest change of a keyframe that nearly stands [rad]."""
 MOVED = 0.01
 """Angle from which a posture differs from its keyframe [rad]."""
 
@@ -191,7 +195,7 @@ class _RobotYamlBuilder:
         self._note_missing_meshes(shapes.warnings)
         visual, visual_warnings = read_shapes(model, xml, description.path, tag="visual", whole=True)
         self._note_visual_shapes(visual_warnings)
-        start, has_posture = self._start(model)
+        start = self._start(model)
         posed = PosedRobot.of(model, start, shapes.shapes, visual)
         legs, ahead = find_legs(posed, notes)
         toes = [model.names[toe] for leg in legs for toe in leg.toes]
@@ -201,7 +205,7 @@ class _RobotYamlBuilder:
             model = self._weld_locked(model)
             shapes = read_shapes(model, xml, description.path, whole=True)
             visual = read_shapes(model, xml, description.path, tag="visual", whole=True).shapes
-            start, has_posture = self._start(model)
+            start = self._start(model)
             posed = PosedRobot.of(model, start, shapes.shapes, visual)
             legs, ahead = find_legs(posed, notes)
         if description.passive:
@@ -227,7 +231,7 @@ class _RobotYamlBuilder:
                 config[key] = values
         config["hardware"] = {"realistic": {"coulomb_friction": drives.coulomb_friction}}
         self._postures(config, model)
-        self._stand(config, legs, ahead, has_posture)
+        self._stand(config, legs, ahead)
         self._mirrors(posed, ahead)
         return config, self.lines
 
@@ -291,10 +295,15 @@ class _RobotYamlBuilder:
                 "tilted mesh with the rpy of its <origin>"
             )
 
-    def _start(self, model: pin.Model) -> tuple[Array, bool]:
-        """Return the initial configuration (nq,), and whether the description defines it."""
+    def _start(self, model: pin.Model, key: str = "") -> Array:
+        """Return the initial configuration (nq,).
+
+        Args:
+            model: The model.
+            key: Name of a posture; by default the one with a name that is typical of standing.
+        """
         q = pin.neutral(model)
-        key = self._standing_key()
+        key = key or standing_name(self.description.postures)
         angles = self.description.postures.get(key, {})
         if key in self.description.attitudes:
             q[3:7] = pin.Quaternion(self.description.attitudes[key]).coeffs()
@@ -303,11 +312,7 @@ class _RobotYamlBuilder:
             low, high = model.lowerPositionLimit[i], model.upperPositionLimit[i]
             angle = angles.get(model.names[joint], 0.0)
             q[i] = min(max(angle, low), high) if low < high else angle
-        return q, bool(angles)
-
-    def _standing_key(self) -> str:
-        """Return the name of a posture that is typical of standing, or an empty string."""
-        return next((name for name in STANDING if name in self.description.postures), "")
+        return q
 
     def _foot(
         self, posed: PosedRobot, leg: Leg, ahead: Array, collision: list[Shape], visual: list[Shape]
@@ -401,7 +406,7 @@ class _RobotYamlBuilder:
                 f"postures: {some(list(config['postures']))}; start in one with `posture: NAME` in a scenario"
             )
 
-    def _stand(self, config: dict[str, Any], legs: list[Leg], ahead: Array, has_posture: bool) -> None:
+    def _stand(self, config: dict[str, Any], legs: list[Leg], ahead: Array) -> None:
         """Add the standing posture, and parameters of zmp for the robot's size."""
         path = self.work / "draft.yaml"
         path.write_text(yaml_text(config, None), encoding="utf-8")
@@ -418,8 +423,10 @@ class _RobotYamlBuilder:
             return
         if not soles:
             return
-        posed = PosedRobot.of(model, self._start(model)[0])
-        q = standing_posture(posed, soles, legs, ahead, loops, has_posture, reader.passive, self.notes)
+        key = standing_name(self.description.postures) or self._bent_key(model, soles, loops)
+        key = key if self.description.postures.get(key) else ""
+        posed = PosedRobot.of(model, self._start(model, key))
+        q = standing_posture(posed, soles, legs, ahead, loops, bool(key), reader.passive, self.notes)
         if q is None:
             self.notes.doubts(
                 "posture: found none with flat soles and the CoM above them. Define one with bent knees in robot.yaml, "
@@ -427,7 +434,7 @@ class _RobotYamlBuilder:
             )
             return
         flat = [sole for sole in soles if sole.n_vertices > 2]
-        self._compare_posture(model, q, has_posture)
+        self._compare_posture(model, q, key)
         # The loader refines the standing posture of flat feet, but not that of point and line feet.
         digits = 3 if flat else 6
         low, high = model.lowerPositionLimit, model.upperPositionLimit
@@ -459,16 +466,30 @@ class _RobotYamlBuilder:
                 + ", ".join(f"{key} {value:g}" for key, value in params.items())
             )
 
-    def _compare_posture(self, model: pin.Model, q: Array, has_posture: bool) -> None:
-        """Note the difference between the standing configuration (nq,) and its keyframe."""
-        if not has_posture:
+    def _bent_key(self, model: pin.Model, soles: list[Sole], loops: Sequence[Loop]) -> str:
+        """Return the first posture with bent joints that nearly stands on flat soles, or ''."""
+        for name, angles in self.description.postures.items():
+            start = self._start(model, name)
+            if max(map(abs, angles.values()), default=0.0) < BENT or min(sole.n_vertices for sole in soles) < 3:
+                continue
+            q = stand(model, soles, start, loops)
+            if q is None or np.abs(q[7:] - start[7:]).max() > NEARLY:
+                continue
+            vertical = [pin.Quaternion(each[3:7]).toRotationMatrix()[2] for each in (start, q)]
+            if vertical[0] @ vertical[1] > np.cos(NEARLY):
+                return name
+        return ""
+
+    def _compare_posture(self, model: pin.Model, q: Array, key: str) -> None:
+        """Note the difference between the standing configuration (nq,) and its keyframe ``key``."""
+        if not key:
             if self.description.postures:
                 self.notes.guessed(
                     f"posture: none of the keyframes {some(list(self.description.postures))} has the name of a "
                     f"standing posture ({', '.join(STANDING)})"
                 )
             return
-        key = self._standing_key()
+        self.notes.found(f"posture: keyframe {key!r}")
         target_angles = self.description.postures[key]
         differences = {
             name: float(q[model.joints[model.getJointId(name)].idx_q]) - angle

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.descriptions.description import STANDING, Description, is_imu, plain
+from bipedsim.descriptions.description import Description, is_imu, plain, standing_name
 from bipedsim.descriptions.mjcf_drives import MjcfDrives
 from bipedsim.descriptions.mjcf_model import MjcfModel
 from bipedsim.descriptions.notes import Notes
@@ -97,7 +97,7 @@ class _MjcfImport:
         """
         at_zero = self._model.attitude()
         keys = {plain(self._model.name("key", k)): k for k in range(self._model.m.nkey)}
-        standing = next((keys[name] for name in STANDING if name in keys), -1)
+        standing = keys.get(standing_name(keys), -1)
         attitude = self._model.attitude(standing) if standing >= 0 else at_zero
         if _tilt(at_zero, attitude) < STEEP:
             attitude = at_zero

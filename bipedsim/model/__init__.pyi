@@ -25,6 +25,7 @@ from .posture import (
     reach as reach,
     sole_placements as sole_placements,
     stand as stand,
+    stand_apart as stand_apart,
     stand_upright as stand_upright,
 )
 from .presets import (

@@ -218,17 +218,54 @@ def stand_upright(
     placements = sole_placements(model, data, soles, start)
     centres = [m.act(np.append(s.centre, -s.radius)) for m, s in zip(placements, soles, strict=True)]
     start[:3] = -np.mean(centres, axis=0)
-    flat = partial(_standing_residual, model, data, soles)
+    residual = partial(_upright_residual, model, data, soles)
+    return _nearest(model, start, start, _with_loops(model, loops, residual), idle)
+
+
+def _upright_residual(model: pin.Model, data: pin.Data, soles: Sequence[Sole], q: Array) -> tuple[Array, Array]:
+    """Add the tilt of the base to the standing residual."""
+    value, jacobian = _standing_residual(model, data, soles, q)
+    # (x, y, z) is the vertical in the axes of the base; the base may tilt during the search.
+    x, y, z = pin.XYZQUATToSE3(q[:7]).rotation[2]
+    rows = np.zeros((2, model.nv))
+    rows[:, 3:6] = [[0.0, -z, y], [z, 0.0, -x]]
+    return np.append(value, (x, y)), np.vstack([jacobian, rows])
+
+
+def stand_apart(
+    model: pin.Model,
+    soles: Sequence[Sole],
+    q: Array,
+    width: float,
+    height: float,
+    loops: Sequence[Loop] = (),
+    idle: Sequence[int] = (),
+) -> Array | None:
+    """Return the nearest posture with an upright base on two flat soles side by side that point ahead (+x).
+
+    Args:
+        model, soles, loops: The robot; the left sole is the first one.
+        q: (nq,) initial configuration. The base has an upright attitude, from which its heading is free to change.
+        width: Lateral distance between the centres of the soles [m].
+        height: Height of the CoM above the ground [m].
+        idle: Velocity indices of the undriven joints.
+
+    Returns:
+        The configuration (nq,), or None if there is no such posture near ``q``.
+    """
+    data = model.createData()
 
     def residual(q: Array) -> tuple[Array, Array]:
-        value, jacobian = flat(q)
-        # (x, y, z) is the vertical in the axes of the base; the base may tilt during the search.
-        x, y, z = pin.XYZQUATToSE3(q[:7]).rotation[2]
-        rows = np.zeros((2, model.nv))
-        rows[:, 3:6] = [[0.0, -z, y], [z, 0.0, -x]]
-        return np.append(value, (x, y)), np.vstack([jacobian, rows])
+        value, jacobian = _upright_residual(model, data, soles, q)
+        left, right = (_sole_rows(model, data, sole) for sole in soles)
+        apart = left[1] - right[1]
+        yaws = [m.rotation[1, 0] for m, *_ in (left, right)]
+        turns = [np.array([-m.rotation[2, 0], 0.0, m.rotation[0, 0]]) @ angular for m, _, _, angular in (left, right)]
+        more = [apart[0], apart[1] - width, *yaws, data.com[0][2] - height]
+        return np.append(value, more), np.vstack([jacobian, (left[2] - right[2])[:2], *turns, data.Jcom[2]])
 
-    return _nearest(model, start, start, _with_loops(model, loops, residual), idle)
+    standing = _nearest(model, q, q, _with_loops(model, loops, residual), idle)
+    return None if standing is None else place_base(model, soles, standing)
 
 
 def _with_loops(model: pin.Model, loops: Sequence[Loop], residual: Residual) -> Residual:
