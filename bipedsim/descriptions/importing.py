@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -25,7 +25,7 @@ from bipedsim.descriptions.notes import Notes
 from bipedsim.descriptions.soles import DetectedSole, find_sole, sole_from_inertia, upright_sole
 from bipedsim.descriptions.source import read_description
 from bipedsim.descriptions.standing import standing_posture
-from bipedsim.descriptions.write import report_text, short_text, yaml_text
+from bipedsim.descriptions.write import ValueOrigin, report_text, short_text, value_table, yaml_text
 from bipedsim.errors import BipedSimError, ConfigError, some
 from bipedsim.model import (
     Loop,
@@ -60,6 +60,15 @@ LACKING = 1e-3
 """Width that a polygon cuts off a sole from which a note is added [m]."""
 BENT, NEARLY = 0.1, 0.1
 """Smallest angle in a posture with bent joints, and largest change of a keyframe that nearly stands [rad]."""
+JOINT_UNITS = {
+    "effort_limit": "N.m",
+    "velocity_limit": "rad/s",
+    "armature": "kg.m^2",
+    "joint_damping": "N.m.s/rad",
+    "coulomb_friction": "N.m",
+    "drive_stiffness": "N.m/rad",
+}
+"""Unit of each property of joints that turn."""
 MOVED = 0.01
 """Angle from which a posture differs from its keyframe [rad]."""
 
@@ -74,6 +83,7 @@ class Imported:
         notes: Notes for the report.
         report: The text of report.md.
         short: Summary of the report.
+        origins: Values of robot.yaml by their origin; empty if the robot cannot be loaded.
     """
 
     folder: Path
@@ -81,6 +91,7 @@ class Imported:
     notes: Notes
     report: str
     short: str
+    origins: tuple[ValueOrigin, ...] = ()
 
     @property
     def stands(self) -> bool:
@@ -117,7 +128,8 @@ def import_robot(
         if existing and not replace:
             hint = "already exists. Name another folder with --output, or pass --replace"
             raise ConfigError(hint, ", ".join(existing))
-        config, lines = _RobotYamlBuilder(description, Path(work)).config()
+        builder = _RobotYamlBuilder(description, Path(work))
+        config, lines = builder.config()
         if other is not None:
             second = read_description(Path(other), Path(work) / "other")
             _write_converted(second)
@@ -130,7 +142,7 @@ def import_robot(
             (target / path).parent.mkdir(exist_ok=True)
             shutil.copy(Path(work) / path, target / path)
     (target / "robot.yaml").write_text(yaml_text(config, description), encoding="utf-8")
-    robot = None
+    robot, origins = None, []
     try:
         robot = load_robot(target / "robot.yaml")  # the folder may have the name of a robot of the table
     except BipedSimError as error:
@@ -139,10 +151,13 @@ def import_robot(
         for warning in find_doubts(robot):
             # The messages of the reader contain the file's name. Removing it detects messages that are already noted.
             description.notes.doubts(warning.removeprefix(f"{robot.urdf_path}: "))
+        origins = _origins(robot, config, description, builder.touching)
+        lines += ["## Values", "", *value_table(origins), ""]
         lines += _gains_table(robot)
     text = report_text(description, robot, lines)
     (target / "report.md").write_text(text, encoding="utf-8")
-    return Imported(target, robot, description.notes, text, short_text(description.notes, robot))
+    short = short_text(description.notes, robot, value_table(origins) if origins else [])
+    return Imported(target, robot, description.notes, text, short, tuple(origins))
 
 
 def _output_files(work: Path) -> list[Path]:
@@ -172,6 +187,8 @@ class _RobotYamlBuilder:
         self.notes = description.notes
         self.work = work
         self.lines: list[str] = []
+        self.touching: set[str] = set()
+        """Feet whose soles come from collision geometry."""
 
     def config(self) -> tuple[dict[str, Any], list[str]]:
         """Return the keys of robot.yaml, and tables for the report."""
@@ -331,6 +348,7 @@ class _RobotYamlBuilder:
         )
         sole = from_collision or from_visual or sole_from_inertia(body, down, forward, length)
         note = self.notes.found if from_collision else self.notes.guessed
+        self.touching.update({leg.side} if from_collision else ())
         origin = "collision geometry" if from_collision else "visual geometry, because there is no collision geometry"
         origin = origin if from_collision or from_visual else "no geometry"
         frame = links[0]
@@ -552,6 +570,49 @@ def _rounded(value: float, digits: int) -> float:
 
 def _list_moments(moments: Any) -> str:
     return ", ".join(f"{moment:.4g}" for moment in moments)
+
+
+def _origins(
+    robot: Robot, config: Mapping[str, Any], description: Description, touching: set[str]
+) -> list[ValueOrigin]:
+    """Return the values of drives and feet by their origin.
+
+    Args:
+        robot: The loaded robot.
+        config: Keys of its robot.yaml.
+        description: The description.
+        touching: Feet whose soles come from collision geometry.
+    """
+    joints, everything = robot.joint_names, set(robot.joint_names)
+    friction, kp = config["hardware"]["realistic"]["coulomb_friction"], gains(robot)["kp"].tolist()
+    drives: list[tuple[str, Sequence[float], set[str]]] = [
+        ("effort_limit", robot.effort_limit.tolist(), everything - set(config.get("effort_limit", ()))),
+        ("velocity_limit", robot.velocity_limit.tolist(), everything - set(config.get("velocity_limit", ()))),
+        ("armature", robot.model.armature[robot.idx_v].tolist(), set(description.armature)),
+        ("joint_damping", robot.joint_damping[robot.idx_v].tolist(), set(description.damping)),
+        ("coulomb_friction", [friction.get(joint, 0.0) for joint in joints], set(description.friction)),
+        (
+            "drive_stiffness",
+            [robot.drive_stiffness.get(j, kp[i]) for i, j in enumerate(joints)],
+            set(robot.drive_stiffness),
+        ),
+    ]
+    origins = []
+    for name, values, taken in drives:
+        origin = ValueOrigin(name, JOINT_UNITS[name])
+        for joint, value in zip(joints, values, strict=True):
+            (origin.taken if joint in taken else origin.inferred)[joint] = value
+        origins.append(origin)
+    length, width, mu = ValueOrigin("sole length", "m"), ValueOrigin("sole width", "m"), ValueOrigin("friction", "")
+    for sole in robot.soles:
+        links = [f.name for f in robot.model.frames if f.type == pin.BODY and f.parentJoint == sole.joint_id]
+        for origin, value, taken_here in (
+            (length, float(np.ptp(sole.vertices[:, 0])), sole.name in touching),
+            (width, float(np.ptp(sole.vertices[:, 1])), sole.name in touching),
+            (mu, sole.friction_static, any(link in description.sole_friction for link in links)),
+        ):
+            (origin.taken if taken_here else origin.inferred)[sole.name] = value
+    return [*origins, length, width, mu]
 
 
 def _gains_table(robot: Robot) -> list[str]:

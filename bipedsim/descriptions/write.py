@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -99,8 +100,39 @@ def figures_text(robot: Robot) -> str:
     return f"{text}."
 
 
-def short_text(notes: Notes, robot: Robot | None) -> str:
-    """Return the summary of an import: all deviations from the description."""
+@dataclass
+class ValueOrigin:
+    """Values of one property in robot.yaml, by their origin.
+
+    Attributes:
+        name, unit: The property.
+        taken, inferred: Joint or foot to its value, from the description or from a rule of the import.
+    """
+
+    name: str
+    unit: str
+    taken: dict[str, float] = field(default_factory=dict)
+    inferred: dict[str, float] = field(default_factory=dict)
+
+
+def value_table(origins: Sequence[ValueOrigin]) -> list[str]:
+    """Return the lines of a Markdown table of the values and their origin, with the range over joints or feet."""
+    rows = [("value", "unit", "from the description", "inferred")]
+    rows += [(each.name, each.unit, _span(each.taken), _span(each.inferred)) for each in origins]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["| " + " | ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) + " |" for row in rows]
+    return [lines[0], "| " + " | ".join("-" * width for width in widths) + " |", *lines[1:]]
+
+
+def _span(values: Mapping[str, float]) -> str:
+    if not values:
+        return ""
+    low, high = min(values.values()), max(values.values())
+    return f"{len(values)} x {low:.3g}" + (f" to {high:.3g}" if f"{high:.3g}" != f"{low:.3g}" else "")
+
+
+def short_text(notes: Notes, robot: Robot | None, table: Sequence[str]) -> str:
+    """Return the summary of an import: all deviations from the description, and the table of values."""
     lines = [figures_text(robot)] if robot is not None else []
     for kind in (DOUBTS, MENDED, DROPPED, DIFFERS, GUESSED):
         texts = notes.said[kind]
@@ -108,6 +140,7 @@ def short_text(notes: Notes, robot: Robot | None) -> str:
             lines += [f"{TITLES[kind]}:", *(f"- {text}" for text in texts)]
     if notes.said[FOUND]:
         lines.append(f"report.md lists {len(notes.said[FOUND])} more properties from the description, and tables")
+    lines += table
     return "\n".join(lines).strip() + "\n"
 
 
