@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="+",
         metavar="WALK",
-        help="runs (folder, .mcap, .npz) and laboratory files (.c3d, .mot, .sto)",
+        help="runs (folder, .mcap, .npz) and laboratory files (.c3d, .mot, .csv, ...)",
     )
     parser.add_argument(
         "-o", "--output", type=Path, metavar="PNG", help="figure to write (default: next to the first WALK)"

@@ -14,7 +14,7 @@ from bipedsim.plates import THRESHOLD
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    files = "folder of a run or bag, .mcap or .npz; a laboratory's .c3d, .mot, .sto or .txt"
+    files = "folder of a run or bag, .mcap or .npz; a laboratory's .c3d, .mot, .sto, .txt, .csv, .tsv or .forces"
     parser.add_argument("recording", type=Path, nargs="?", metavar="RUN", help=files)
     parser.add_argument("-o", "--output", type=Path, metavar="PNG", help="figure to write (default: next to RUN)")
     parser.add_argument(

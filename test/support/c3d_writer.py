@@ -384,7 +384,7 @@ def random_case(seed: int, path: Path) -> Case:
         units_of = np.array([1.0, 1.0, 1.0, metre, metre, metre])[:, None]
         groups["FORCE_PLATFORM"]["CAL_MATRIX"] = np.stack([plate.calibration / units_of for plate in plates], axis=2)
     if rng.random() < 0.05:
-        odd = int(rng.integers(5, 12))
+        odd = int(rng.integers(8, 12))
         groups["FORCE_PLATFORM"]["TYPE"] = np.array([*kinds[:-1], odd])
         refused = (*refused, odd)
     events = sorted(rng.uniform(0.0, (n - 1) / rate, int(rng.integers(0, 4))).tolist())

@@ -1,4 +1,4 @@
-"""Read C3D files of laboratories: force plates of types 1 to 4, markers, events.
+"""Read C3D files of laboratories: force plates of types 1 to 5 and 7, markers, events.
 
 A common deviation from the standard is corrected and noted: an ORIGIN with the wrong sign of z. The error for an
 unreadable plate states the expected and the actual content.
@@ -19,19 +19,15 @@ from bipedsim.numerics import Array
 from bipedsim.plates import CHANNELS, PlateGeometry, PlateSignals
 from bipedsim.recording.lab.c3d_format import C3DContent, Parameters, read_content, unsigned
 from bipedsim.recording.lab.cells import complete_samples
-from bipedsim.recording.lab.corrections import fitted_rectangle, with_moment_unit
-from bipedsim.recording.lab.trial import Event, LabTrial, Markers, force_unit, length_unit, moment_unit
+from bipedsim.recording.lab.corrections import LOADED, fitted_rectangle, is_reversed, with_moment_unit, with_polynomial
+from bipedsim.recording.lab.trial import UPRIGHT, Event, LabTrial, Markers, force_unit, length_unit, moment_unit
 
+TYPES = {**CHANNELS, 5: ("Cz", "Dz", "Az", "Bz", "Yac", "Xdc", "Xab", "Ybd"), 7: CHANNELS[3]}
+"""Readable types and their channels. CAL_MATRIX (6 x 8) converts type 5 to the wrench, and (8 x 8) type 7 to type 3."""
+CALIBRATED = {4: (6, 6), 5: (6, 8), 7: (8, 8)}
+"""Types with a calibration matrix, and its shape."""
 LEVEL = 0.9
 """Minimum cosine between a plate's normal and the laboratory axis that is taken as the vertical."""
-LOADED = 50.0
-"""Normal force of the wrong sign above which a person is assumed on the plate [N]; drift is always smaller."""
-UPRIGHT = {
-    "X": np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]),
-    "Y": np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]]),
-    "Z": np.eye(3),
-}
-"""Upward axis of a laboratory to the rotation that makes z point up."""
 
 
 def read_c3d(path: Path | str) -> LabTrial:
@@ -54,8 +50,8 @@ def read_c3d(path: Path | str) -> LabTrial:
         units = content.parameters.texts("POINT", "UNITS")
         scale = length_unit(units[0] if units and units[0] else "mm", f"{path}: POINT:UNITS")
         plates = _plates(path, content, scale, notes)
-        rotation = _rotation_to_z_up(path, [plate for plate, _ in plates], notes)
-        signals = tuple(_to_world(plate, length_unit_in_m, rotation, notes) for plate, length_unit_in_m in plates)
+        rotation = _rotation_to_z_up(path, [plate.signals for plate in plates], notes)
+        signals = tuple(_to_world(plate, rotation, notes) for plate in plates)
         events = _events(content)
     except (ValueError, IndexError, OverflowError) as error:
         # Damaged bytes can have any value.
@@ -89,11 +85,21 @@ def _events(content: C3DContent) -> tuple[Event, ...]:
     return tuple(sorted(events, key=lambda event: event.t))
 
 
-def _plates(path: Path, content: C3DContent, scale: float, notes: list[str]) -> list[tuple[PlateSignals, float | None]]:
-    """Return the plates in the axes of the file.
+class _Plate(NamedTuple):
+    """A plate in the axes of the file.
 
-    The second value of each is the unit of length that its moments were assumed to have [m]; None if the file states
-    the unit.
+    ``unit`` is the unit of length that its moments were assumed to have [m], None if the file states it.
+    ``polynomial`` (2, 6) is the maker's correction of the CoP in the unit of length ``scale`` [m], None without one.
+    """
+
+    signals: PlateSignals
+    unit: float | None
+    polynomial: Array | None
+    scale: float
+
+
+def _plates(path: Path, content: C3DContent, scale: float, notes: list[str]) -> list[_Plate]:
+    """Return the plates in the axes of the file.
 
     Raises:
         RecordingError: There are no plates, or some cannot be read; the message lists the problem of each.
@@ -132,7 +138,6 @@ def _plates(path: Path, content: C3DContent, scale: float, notes: list[str]) -> 
         except (RecordingError, ConfigError) as error:
             errors.append(RecordingError(error, path))
     together(errors, RecordingError)
-    _note_unused_correction(parameters, kinds[:count], notes)
     return plates
 
 
@@ -152,13 +157,17 @@ def _plate(
     scale: float,
     zero: slice | None,
     notes: list[str],
-) -> tuple[PlateSignals, float | None]:
-    """Return plate ``i``, see :func:`_plates`; ``scale`` is the unit of length in metres."""
+) -> _Plate:
+    """Return plate ``i``; ``scale`` is the unit of length in metres."""
     kind, places, corners, origin = platform
     parameters, analogs, where = content.parameters, content.analogs, f"force plate {i + 1}"
-    if kind not in CHANNELS:
-        raise RecordingError(f"is not one of {', '.join(map(str, CHANNELS))}", f"{where}: type", kind)
-    expected = CHANNELS[kind]
+    if kind not in TYPES:
+        raise RecordingError(
+            f"is not one of {', '.join(map(str, TYPES))}; export the plate as type 2, with forces and moments",
+            f"{where}: type",
+            kind,
+        )
+    expected = TYPES[kind]
     numbers = places[: len(expected)]
     if len(numbers) < len(expected) or (numbers < 1).any() or (numbers > analogs.shape[1]).any():
         raise RecordingError(
@@ -172,29 +181,38 @@ def _plate(
     channels = analogs[:, numbers - 1] * _scales(where, kind, channel_units, scale)
     t = np.arange(len(channels)) / content.analog_rate
     channels = complete_samples(where, t, channels, notes)
+    by_sensors = kind in (3, 7)
     geometry = PlateGeometry(
         f"{i + 1}",
         fitted_rectangle(f"{i + 1}", corners, notes),
-        kind,
+        3 if by_sensors else 4 if kind == 5 else kind,
         content.analog_rate,
-        np.array([0.0, 0.0, origin[2]]) if kind == 3 else origin,
-        np.abs(origin[:2]) if kind == 3 else np.zeros(2),
-        _calibration(where, parameters, i, scale) if kind == 4 else np.eye(6),
+        np.array([0.0, 0.0, origin[2]]) if by_sensors else origin,
+        np.abs(origin[:2]) if by_sensors else np.zeros(2),
+        _calibration(where, parameters, i, kind, scale) if kind in (4, 5) else np.eye(6),
     )
+    if kind == 7:
+        calibration = geometry.matrix @ _calibration(where, parameters, i, kind, 1.0)
+        geometry = replace(geometry, kind=4, calibration=calibration, channel_names=())
     if zero is not None:
         channels = _without_zero(geometry, channels, zero, notes)
-    unit_unknown = kind == 4 or (kind == 2 and not any(channel_units[3:]))
-    return PlateSignals(t, geometry, channels), scale if unit_unknown else None
+    unit_unknown = kind in (4, 5) or (kind == 2 and not any(channel_units[3:]))
+    polynomial = _polynomial(parameters, i) if by_sensors else None
+    return _Plate(PlateSignals(t, geometry, channels), scale if unit_unknown else None, polynomial, scale)
 
 
-def _note_unused_correction(parameters: Parameters, kinds: Any, notes: list[str]) -> None:
-    """Note that the manufacturer's CoP correction is not applied, because its layout differs between files."""
-    corrected = parameters.numbers("FORCE_PLATFORM", "FPCOPPOLY")
-    if corrected is not None and corrected.any() and (kinds == 3).any():
-        notes.append(
-            "FORCE_PLATFORM:FPCOPPOLY, the maker's polynomial that corrects the CoP of plates of type 3, is not used: "
-            "their CoP is as the forces of the transducers give it"
-        )
+def _polynomial(parameters: Parameters, i: int) -> Array | None:
+    """Return the coefficients (2, 6) for x and y of the maker's correction of the CoP; None if there are none.
+
+    Files have them as 6 x 2 or 2 x 6 for each plate.
+    """
+    values = parameters.numbers("FORCE_PLATFORM", "FPCOPPOLY")
+    if values is None or values.shape[:2] not in ((6, 2), (2, 6)):
+        return None
+    values = np.asarray(values, dtype=np.float64).reshape(*values.shape[:2], -1, order="F")
+    if i >= values.shape[2] or not values[:, :, i].any():
+        return None
+    return values[:, :, i] if len(values) == 2 else values[:, :, i].T
 
 
 def _zero_samples(content: C3DContent, notes: list[str]) -> slice | None:
@@ -234,7 +252,7 @@ def _without_zero(geometry: PlateGeometry, channels: Array, zero: slice, notes: 
 
 def _scales(where: str, kind: int, units: list[str], scale: float) -> Array:
     """Return the factor of each channel to SI units; missing units are N and the file's unit of length."""
-    if kind == 4:
+    if kind in CALIBRATED:
         return np.ones(len(units))
     scales = []
     for name, unit in zip(CHANNELS[kind], units, strict=True):
@@ -248,14 +266,18 @@ def _scales(where: str, kind: int, units: list[str], scale: float) -> Array:
     return np.array(scales)
 
 
-def _calibration(where: str, parameters: Parameters, i: int, scale: float) -> Array:
-    """Return the calibration matrix (6, 6) of a plate of type 4 [N, N.m per channel unit]."""
+def _calibration(where: str, parameters: Parameters, i: int, kind: int, scale: float) -> Array:
+    """Return the calibration matrix of a plate [N, N.m per channel unit]; rows after the third have moments."""
+    expected = CALIBRATED[kind]
     matrix = parameters.numbers("FORCE_PLATFORM", "CAL_MATRIX")
     shape: tuple[int, ...] = np.shape(matrix) if matrix is not None else ()
-    if len(shape) < 2 or shape[:2] != (6, 6) or (len(shape) > 2 and shape[2] <= i):
-        raise RecordingError(f"type 4 needs 6 x 6; found shape {tuple(shape)}", f"{where}: FORCE_PLATFORM:CAL_MATRIX")
-    calibration = np.asarray(matrix, dtype=np.float64).reshape(6, 6, -1, order="F")[:, :, i]
-    return calibration * np.array([1.0, 1.0, 1.0, scale, scale, scale])[:, None]
+    if shape[:2] != expected or (len(shape) > 2 and shape[2] <= i):
+        raise RecordingError(
+            f"type {kind} needs {expected[0]} x {expected[1]}; found shape {tuple(shape)}",
+            f"{where}: FORCE_PLATFORM:CAL_MATRIX",
+        )
+    calibration = np.asarray(matrix, dtype=np.float64).reshape(*expected, -1, order="F")[:, :, i]
+    return calibration * np.where(np.arange(expected[0]) < 3, 1.0, scale)[:, None]
 
 
 def _rotation_to_z_up(path: Path, plates: Sequence[PlateSignals], notes: list[str]) -> Array | None:
@@ -279,10 +301,9 @@ def _rotation_to_z_up(path: Path, plates: Sequence[PlateSignals], notes: list[st
     return UPRIGHT[axis]
 
 
-def _to_world(
-    signals: PlateSignals, length_unit_in_m: float | None, rotation: Array | None, notes: list[str]
-) -> PlateSignals:
+def _to_world(plate: _Plate, rotation: Array | None, notes: list[str]) -> PlateSignals:
     """Return a plate in a world with z up; ``notes`` receives the corrections."""
+    signals = plate.signals
     geometry = signals.geometry
     if rotation is not None:
         geometry = replace(geometry, corners=geometry.corners @ rotation.T)
@@ -292,11 +313,12 @@ def _to_world(
         geometry = replace(geometry, offset=offset)
         notes.append(f"force plate {geometry.name}: its ORIGIN has the transducers above the surface: turned round")
     signals = replace(signals, geometry=geometry)
-    normal = signals.normal_force()
-    if len(normal) and -float(normal.min()) > LOADED and -float(normal.min()) > 5.0 * float(normal.max()):
+    if is_reversed(signals.normal_force()):
         signals = replace(signals, geometry=replace(geometry, channels_on="plate"))
         notes.append(
             f"force plate {geometry.name}: its channels hold the load on the plate and not the reaction on the "
             "person, whose sign C3D asks for: turned round"
         )
-    return signals if length_unit_in_m is None else with_moment_unit(signals, length_unit_in_m, notes)
+    if plate.unit is not None:
+        signals = with_moment_unit(signals, plate.unit, notes)
+    return signals if plate.polynomial is None else with_polynomial(signals, plate.polynomial, plate.scale, notes)

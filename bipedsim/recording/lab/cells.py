@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from bipedsim.numerics import Array, Flags
 
 ENCODINGS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 """First bytes of a text file to its encoding; spreadsheets write such byte-order marks."""
+MISSING = re.compile(r"|[+-]?nan(\(\w*\))?|[+-]?1[.,]#(ind|qnan)\w*|n/?a", re.IGNORECASE)
+"""Texts for a missing number: an empty cell, and NaN as C, Microsoft's libraries and spreadsheets write it."""
 LARGEST = 1e9
 """Upper limit of any force, moment, position or time in a laboratory file, in any unit; larger values are damage."""
 UNEVEN = 0.1
@@ -19,23 +22,59 @@ UNEVEN = 0.1
 
 
 def read_lines(path: Path) -> list[str]:
-    """Return the lines of a text file, in UTF-8 unless a byte-order mark gives another encoding.
+    """Return the lines of a text file without their ends.
+
+    A byte-order mark gives the encoding. Without one it is UTF-8, or else that of Western Windows.
 
     Raises:
         RecordingError: The file cannot be read.
     """
     try:
-        with path.open("rb") as raw:
-            begin = raw.read(3)
-        encoding = next((name for mark, name in ENCODINGS.items() if begin.startswith(mark)), "utf-8")
-        with path.open(encoding=encoding, errors="replace") as file:
-            return file.readlines()
+        raw = path.read_bytes()
     except OSError as error:
         raise RecordingError(f"cannot be read ({error.strerror})", path) from error
+    encoding = next((name for mark, name in ENCODINGS.items() if raw.startswith(mark)), "utf-8")
+    try:
+        text = raw.decode(encoding)
+    except UnicodeDecodeError:
+        text = raw.decode("cp1252" if encoding == "utf-8" else encoding, errors="replace")
+    return re.split(r"\r\n|\n|\r", text)
+
+
+def separator(line: str) -> str:
+    """Return the character that separates the cells of a line; empty if it is white space."""
+    return next((mark for mark in "\t;," if mark in line), "")
+
+
+def cells(line: str, mark: str) -> list[str]:
+    """Split a line into cells at ``mark`` (:func:`separator`), without blanks and quotes around them."""
+    parts = line.split(mark) if mark else line.split()
+    return [part.strip(' \t"\0') for part in parts]
+
+
+def fitted_rows(path: Path, count: int, rows: list[list[str]], notes: list[str]) -> list[list[str]]:
+    """Return the rows of a table with ``count`` columns, without empty cells at the ends of lines.
+
+    An incomplete last row is left out with a note, because a program that was interrupted leaves one.
+
+    Raises:
+        RecordingError: There are no rows, or a row has another number of cells.
+    """
+    rows = [row[:count] if not any(row[count:]) else row for row in rows]
+    if len(rows) > 1 and len(rows[-1]) < count:
+        rows = rows[:-1]
+        notes.append(f"its last row ends early and is left out: {len(rows)} rows remain")
+    bad = next((k for k, row in enumerate(rows) if len(row) != count), None)
+    if bad is not None or not rows:
+        content = "no rows" if bad is None else f"{len(rows[bad])} in row {bad + 1} of {len(rows)}"
+        raise RecordingError(f"damaged: expected {count} numbers a row, found {content}", path)
+    return rows
 
 
 def numbers(path: Path, names: Sequence[str], rows: Sequence[Sequence[str]]) -> Array:
-    """Convert a table (n, columns) of texts to numbers; ``nan`` is valid.
+    """Convert a table (n, columns) of texts to numbers, also with decimal commas.
+
+    NaN stands for a missing number: an empty cell, or one of the spellings of NaN.
 
     Args:
         path: The file, for error messages.
@@ -48,7 +87,9 @@ def numbers(path: Path, names: Sequence[str], rows: Sequence[Sequence[str]]) -> 
     try:
         values = np.array(rows, dtype=np.float64).reshape(len(rows), len(names))
     except ValueError:
-        values = np.array([[_number(cell) for cell in row] for row in rows])
+        # A table with decimal points has no decimal commas; there, a comma may separate thousands.
+        mark = "." if any("." in cell and "#" not in cell for row in rows for cell in row) else ","
+        values = np.array([[number(cell, mark) for cell in row] for row in rows]).reshape(len(rows), len(names))
     invalid = np.argwhere(~(np.isnan(values) | (np.abs(values) <= LARGEST)))
     if len(invalid):
         row, column = invalid[0]
@@ -61,9 +102,12 @@ def numbers(path: Path, names: Sequence[str], rows: Sequence[Sequence[str]]) -> 
     return values
 
 
-def _number(cell: str) -> float:
+def number(cell: str, mark: str = ".") -> float:
+    """Return the number in a cell with the decimal ``mark``; NaN if it is missing, infinity if it is no number."""
+    if MISSING.fullmatch(cell):
+        return np.nan
     try:
-        return float(cell)
+        return float(cell.replace(mark, ".", 1))
     except ValueError:
         return np.inf
 

@@ -1,4 +1,4 @@
-"""Correct force-plate files: measured corners, and moments in another unit of length."""
+"""Correct force-plate files: measured corners, moments in another unit of length, and the CoP by a polynomial."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from bipedsim.numerics import Array
-from bipedsim.plates import PlateSignals
+from bipedsim.plates import CHANNELS, PlateSignals
 from bipedsim.recording.lab.cells import LARGEST
 
 EXACT = 1e-4
@@ -22,6 +22,16 @@ OUTSIDE = 3.0
 ARM = 0.03
 """Multiple of half the plate's size for moments over forces of a calibration matrix, from the ranges of transducers.
 Plausible ratios are larger; ratios in a unit that is 1000 times too small are smaller."""
+MOST_CORRECTED = 0.05
+"""Largest plausible correction of the CoP on the surface [m]; those of makers are below 10 mm."""
+LOADED = 50.0
+"""Normal force of the wrong sign above which a person is assumed on the plate [N]; drift is always smaller."""
+
+
+def is_reversed(normal: Array) -> bool:
+    """Return whether normal forces (n,) [N] have the wrong sign under a person."""
+    lowest, highest = float(np.nanmin(normal, initial=0.0)), float(np.nanmax(normal, initial=0.0))
+    return -lowest > LOADED and -lowest > 5.0 * highest
 
 
 def fitted_rectangle(name: str, corners: Array, notes: list[str]) -> Array:
@@ -93,3 +103,47 @@ def with_moment_unit(signals: PlateSignals, assumed: float, notes: list[str]) ->
             )
             return changed
     return signals
+
+
+def with_polynomial(signals: PlateSignals, polynomial: Array, unit: float, notes: list[str]) -> PlateSignals:
+    """Return a plate with its CoP corrected by the maker's polynomial, as type 2 with the same forces and Mz.
+
+    The correction is that of Kistler's manuals (9287C, section 8.4.3). With u = x, v = y for x and u = y, v = x for y,
+    it is u - ((P1 v^4 + P2 v^2 + P3) u^3 + (P4 v^4 + P5 v^2 + P6) u). Polynomials grow outside the surface. There, the
+    correction is that of the nearest edge.
+
+    Args:
+        signals: Signals of a plate.
+        polynomial: (2, 6) coefficients P1 to P6 for x and y.
+        unit: Unit of length of the coefficients [m].
+        notes: Receives a note.
+    """
+    geometry = signals.geometry
+    half = 0.5 * np.array(geometry.size)
+
+    def correction(cop: Array) -> Array:
+        x, y = np.clip(cop, -half, half).T / unit
+        moved = [
+            (p[0] * v**4 + p[1] * v**2 + p[2]) * u**3 + (p[3] * v**4 + p[4] * v**2 + p[5]) * u
+            for p, u, v in zip(polynomial, (x, y), (y, x), strict=True)
+        ]
+        return unit * np.column_stack(moved)
+
+    grid = half * np.stack(np.meshgrid(*[np.linspace(-1.0, 1.0, 21)] * 2), axis=-1).reshape(-1, 2)
+    largest = float(np.linalg.norm(correction(grid), axis=1).max())
+    name = f"force plate {geometry.name}: FORCE_PLATFORM:FPCOPPOLY, the maker's polynomial for the CoP,"
+    if not largest <= MOST_CORRECTED:
+        notes.append(f"{name} would move it by up to {1e3 * largest:.3g} mm: it is not used")
+        return signals
+    wrench = geometry.wrench(signals.channels)
+    wrench = wrench if geometry.channels_on == "person" else -wrench
+    force = wrench[:, 2]
+    moment = wrench[:, 3:] - np.cross(geometry.offset, wrench[:, :3])
+    loaded = force != 0.0
+    cop = np.column_stack([-moment[:, 1], moment[:, 0]]) / np.where(loaded, force, 1.0)[:, None]
+    dx, dy = np.where(loaded[:, None], correction(cop), 0.0).T
+    wrench[:, 3] -= dy * force
+    wrench[:, 4] += dx * force
+    notes.append(f"{name} moves it by up to {1e3 * largest:.1f} mm")
+    geometry = replace(geometry, kind=2, channel_names=CHANNELS[2])
+    return replace(signals, geometry=geometry, channels=wrench)

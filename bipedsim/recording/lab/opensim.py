@@ -19,7 +19,15 @@ from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.numerics import Array
 from bipedsim.plates import PlateGeometry, PlateSignals
 from bipedsim.recording.files import writing
-from bipedsim.recording.lab.cells import complete_samples, note_uneven_times, numbers, read_lines
+from bipedsim.recording.lab.cells import (
+    cells,
+    complete_samples,
+    fitted_rows,
+    note_uneven_times,
+    numbers,
+    read_lines,
+    separator,
+)
 from bipedsim.recording.lab.trial import Y_UP, LabTrial, Markers, length_unit
 
 MARGIN = 0.1
@@ -38,6 +46,7 @@ class Storage:
         values: (n, columns).
         degrees: Whether angles are in degrees, from the header.
         header: Other header entries, name to text.
+        notes: Remarks for the reader.
     """
 
     name: str
@@ -45,6 +54,7 @@ class Storage:
     values: Array
     degrees: bool
     header: Mapping[str, str]
+    notes: tuple[str, ...] = ()
 
     @property
     def t(self) -> Array:
@@ -127,25 +137,25 @@ def read_storage(path: Path | str) -> Storage:
             f"{lines[0][:80] if lines else ''!r}",
             f"{path}: endheader",
         )
-    head, table = lines[: end + 1], [line.split() for line in lines[end + 1 :] if line]
-    names, rows = (table[0], table[1:]) if table else ([], [])
+    head, table = lines[: end + 1], [line for line in lines[end + 1 :] if line]
+    # OpenSim separates by any white space, which a tab would not; spreadsheets change it to commas or semicolons.
+    mark = separator(table[0].replace("\t", " ")) if table else ""
+    names, *rows = [cells(line, mark) for line in table] or [[]]
+    notes: list[str] = []
     header: dict[str, str] = {}
     for line in head[1:-1]:
         # The oldest format has `datarows 101` instead of `nRows=101`.
         key, _, value = line.partition("=") if "=" in line else line.partition(" ")
         header[key.strip().lower()] = value.strip()
-    bad_row = next((number for number, row in enumerate(rows) if len(row) != len(names)), None)
-    if not names or not rows or bad_row is not None:
-        content = "no rows" if bad_row is None else f"{len(rows[bad_row])} in row {bad_row + 1} of {len(rows)}"
-        raise RecordingError(f"damaged: expected {len(names)} numbers a row, found {content}", path)
+    rows = fitted_rows(path, len(names), rows, notes)
     announced = header.get("nrows", header.get("datarows", ""))
     if announced.isdigit() and int(announced) != len(rows):
-        raise RecordingError(f"{announced} of {len(rows)}: the file is damaged", f"{path}: rows in the header")
+        notes.append(f"its header announces {announced} rows, and it has {len(rows)}: these are read")
     values = numbers(path, names, rows)
     if names[0].lower() != "time" or not (np.diff(values[:, 0]) > 0.0).all():
         raise RecordingError("must be an increasing `time`", f"{path}: first column", names[0])
     degrees = header.get("indegrees", "no").lower() == "yes"
-    return Storage(head[0], tuple(names), values, degrees, header)
+    return Storage(head[0], tuple(names), values, degrees, header, tuple(notes))
 
 
 def force_columns(name: str) -> tuple[str, ...]:
@@ -266,7 +276,7 @@ def read_forces(path: Path | str) -> LabTrial:
             f"{', '.join(table.names[:24])}{', ...' if len(table.names) > 24 else ''}",
             f"{path}: ground forces",
         )
-    notes: list[str] = []
+    notes = list(table.notes)
     note_uneven_times(table.t, notes)
     plates = []
     for stem in stems:

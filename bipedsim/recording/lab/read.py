@@ -10,13 +10,15 @@ from bipedsim.recording.lab.opensim import read_forces
 from bipedsim.recording.lab.text import read_text
 from bipedsim.recording.lab.trial import LabTrial
 
-_READERS = {".c3d": read_c3d, ".mot": read_forces, ".sto": read_forces, ".txt": read_text}
+_READERS = {".c3d": read_c3d, ".mot": read_forces, ".sto": read_forces} | dict.fromkeys(
+    (".txt", ".csv", ".tsv", ".forces"), read_text
+)
 LAB_SUFFIXES = tuple(_READERS)
 """File suffixes that :func:`read_trial` supports."""
 
 
 def read_trial(path: Path | str) -> LabTrial:
-    """Read a trial: C3D, ground forces of OpenSim (.mot or .sto), or a table of a force plate (.txt).
+    """Read a trial: C3D, ground forces of OpenSim (.mot or .sto), or a table (.txt, .csv, .tsv, .forces).
 
     Raises:
         RecordingError: The file cannot be read, is damaged, has no force plates, or has unknown units or axes. The

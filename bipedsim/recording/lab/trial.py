@@ -37,6 +37,17 @@ MOMENTS = {
 }
 """Unit of moment (lower case, letters of force and length) to its size [N.m]. A leading m is omitted, because it would
 be the prefix milli."""
+SECONDS = {
+    **dict.fromkeys(("s", "sec", "second", "seconds"), 1.0),
+    **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), 1e-3),
+}
+"""Unit of time (lower case) to its size [s]."""
+UPRIGHT = {
+    "X": np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]),
+    "Y": np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]]),
+    "Z": np.eye(3),
+}
+"""Upward axis of a laboratory to the rotation that makes z point up."""
 Y_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
 """Rotation from a world with z up to OpenSim's axes with y up: (x, z, -y)."""
 
@@ -122,6 +133,15 @@ def moment_unit(text: str, where: str) -> float:
         RecordingError: The unit is unknown.
     """
     return _unit(text, where, MOMENTS, "moment", "N.m, Nmm, N.cm, lbf.in")
+
+
+def time_unit(text: str, where: str) -> float:
+    """Return the size of a unit of time [s]; without a text it is the second.
+
+    Raises:
+        RecordingError: The unit is unknown.
+    """
+    return _unit(text or "s", where, SECONDS, "time", "s, ms")
 
 
 def _unit(text: str, where: str, known: Mapping[str, float], kind: str, usual: str) -> float:

@@ -246,7 +246,7 @@ def test_a_long_file_that_ends_too_early_is_refused(tmp_path: Path) -> None:
         (put("POINT", SCALE=0.1), {}, "POINT:SCALE"),
         (put("POINT", FRAMES=90), {"last": 90}, "POINT:FRAMES"),
         (put("ANALOG", SCALE=np.ones(5)), {}, "ANALOG:SCALE"),
-        (put("FORCE_PLATFORM", TYPE=np.array([7])), {}, "force plate 1: type"),
+        (put("FORCE_PLATFORM", TYPE=np.array([6])), {}, "force plate 1: type"),
         (put("FORCE_PLATFORM", CHANNEL=np.arange(2, 8)[:, None]), {}, "force plate 1: FORCE_PLATFORM:CHANNEL"),
         (put("ANALOG"), {"ratio": 7}, "header"),
         (put("ANALOG"), {"ratio": 30}, "ANALOG:USED"),
@@ -273,7 +273,7 @@ def test_what_is_wrong_with_each_plate_is_said_at_once(tmp_path: Path) -> None:
 
     def late(groups: Groups) -> None:
         platform = groups["FORCE_PLATFORM"]
-        platform |= {"USED": 3, "TYPE": np.array([7, 2, 4])}
+        platform |= {"USED": 3, "TYPE": np.array([21, 2, 4])}
         for name in ("CORNERS", "ORIGIN", "CHANNEL", "CAL_MATRIX"):
             platform[name] = np.concatenate([platform[name]] * 3, axis=-1)
         platform["CORNERS"][:, :, 2] = np.random.default_rng(0).normal(size=(3, 4)) * 1e12
@@ -283,7 +283,7 @@ def test_what_is_wrong_with_each_plate_is_said_at_once(tmp_path: Path) -> None:
     with pytest.raises(RecordingError) as error:
         read_trial(tmp_path / "trial.c3d")
     (kind, unit, corners) = error.value.faults
-    assert (kind.value, unit.value, corners.place.rpartition(": ")[2]) == (7, "furlong", "corners")
+    assert (kind.value, unit.value, corners.place.rpartition(": ")[2]) == (21, "furlong", "corners")
 
 
 def test_frames_that_no_count_names_are_said(tmp_path: Path) -> None:

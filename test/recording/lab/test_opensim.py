@@ -87,8 +87,8 @@ def test_markers_have_five_lines_before_them_and_empty_cells_where_unseen(tmp_pa
     ("text", "place"),
     [
         ("nothing\n", ": endheader"),
-        ("a\nendheader\ntime x\n0 1\n1\n", ""),
-        ("a\nnRows=3\nendheader\ntime x\n0 1\n1 2\n", ": rows in the header"),
+        ("a\nendheader\ntime x\n0 1\n1\n2 3\n", ""),
+        ("a\nendheader\ntime x\n", ""),
         ("a\nendheader\ntime x\n0 1\n1 b\n", ": row 2, column 'x'"),
         ("a\nendheader\ntime x\n1 1\n0 2\n", ": first column"),
         ("a\nendheader\ntime knee\n0 1\n1 2\n", ": ground forces"),
