@@ -279,6 +279,10 @@ class _FrameLayout:
         if self._ratio == 0 and used:
             # The other two counts determine the missing one.
             self._ratio = per_frame // used
+        if used == per_frame and self._ratio > 1:
+            # Innovative Sports Training's MotionMonitor counts the channels there.
+            self._notes.append(f"its header counts {used} analog values a frame: taken for {used} channels")
+            return used
         if self._ratio == 0 or per_frame % self._ratio:
             raise self._contradiction("header", f"{per_frame} analog values a frame in {self._ratio} samples")
         channels = per_frame // self._ratio

@@ -22,8 +22,6 @@ OUTSIDE = 3.0
 ARM = 0.03
 """Multiple of half the plate's size for moments over forces of a calibration matrix, from the ranges of transducers.
 Plausible ratios are larger; ratios in a unit that is 1000 times too small are smaller."""
-MOST_CORRECTED = 0.05
-"""Largest plausible correction of the CoP on the surface [m]; those of makers are below 10 mm."""
 LOADED = 50.0
 """Normal force of the wrong sign above which a person is assumed on the plate [N]; drift is always smaller."""
 
@@ -114,7 +112,8 @@ def with_polynomial(signals: PlateSignals, polynomial: Array, unit: float, notes
 
     Args:
         signals: Signals of a plate.
-        polynomial: (2, 6) coefficients P1 to P6 for x and y.
+        polynomial: (2, 6) coefficients P1 to P6 for x and y. If they move a CoP by half the plate, they have another
+            unit or meaning, and are not used.
         unit: Unit of length of the coefficients [m].
         notes: Receives a note.
     """
@@ -132,7 +131,7 @@ def with_polynomial(signals: PlateSignals, polynomial: Array, unit: float, notes
     grid = half * np.stack(np.meshgrid(*[np.linspace(-1.0, 1.0, 21)] * 2), axis=-1).reshape(-1, 2)
     largest = float(np.linalg.norm(correction(grid), axis=1).max())
     name = f"force plate {geometry.name}: FORCE_PLATFORM:FPCOPPOLY, the maker's polynomial for the CoP,"
-    if not largest <= MOST_CORRECTED:
+    if not largest < half.min():
         notes.append(f"{name} would move it by up to {1e3 * largest:.3g} mm: it is not used")
         return signals
     wrench = geometry.wrench(signals.channels)

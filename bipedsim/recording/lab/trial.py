@@ -16,16 +16,16 @@ from bipedsim.numerics import Array
 from bipedsim.plates import PlateSignals
 
 METRES = {
-    **dict.fromkeys(("m", "meter", "meters", "metre", "metres"), 1.0),
+    **dict.fromkeys(("m", "meter", "meters", "metre", "metres", "mete", "metr"), 1.0),
     **dict.fromkeys(("dm", "decimeter", "decimeters", "decimetre", "decimetres"), 0.1),
-    **dict.fromkeys(("cm", "centimeter", "centimeters", "centimetre", "centimetres"), 1e-2),
-    **dict.fromkeys(("mm", "millimeter", "millimeters", "millimetre", "millimetres"), 1e-3),
+    **dict.fromkeys(("cm", "centimeter", "centimeters", "centimetre", "centimetres", "cent"), 1e-2),
+    **dict.fromkeys(("mm", "millimeter", "millimeters", "millimetre", "millimetres", "mill"), 1e-3),
     **dict.fromkeys(("in", "inch", "inches"), 0.0254),
     **dict.fromkeys(("ft", "foot", "feet"), 0.3048),
 }
-"""Unit of length (lower case) to its size [m]."""
+"""Unit of length (lower case) to its size [m]; old C3D files cut texts after four letters."""
 NEWTONS = {
-    **dict.fromkeys(("n", "nt", "newton", "newtons"), 1.0),
+    **dict.fromkeys(("n", "nt", "newton", "newtons", "newt"), 1.0),
     **dict.fromkeys(("kn", "kilonewton", "kilonewtons"), 1e3),
     **dict.fromkeys(("kgf", "kp", "kilopond", "kiloponds"), 9.80665),
     **dict.fromkeys(("lb", "lbs", "lbf", "pound", "pounds"), 4.4482216152605),

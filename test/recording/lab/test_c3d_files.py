@@ -268,6 +268,15 @@ def test_counts_that_contradict_each_other_are_refused_by_name(
         read_trial(path)
 
 
+@pytest.mark.parametrize("ratio", [3, 7])
+def test_a_header_that_counts_channels_instead_of_values_is_read(ratio: int, tmp_path: Path) -> None:
+    """With 3 samples a frame, the six values could also be two channels; ANALOG:USED decides."""
+    plate = a_file(tmp_path / "trial.c3d", ratio=ratio, per_frame=6)
+    trial = read_trial(tmp_path / "trial.c3d")
+    check(trial, plate)
+    assert len(trial.notes) == 1
+
+
 def test_what_is_wrong_with_each_plate_is_said_at_once(tmp_path: Path) -> None:
     """Of three plates the first has a type, the second a unit and the third corners that do not exist."""
 
@@ -383,7 +392,91 @@ def test_corners_that_are_no_rectangle_are_refused(tmp_path: Path) -> None:
         read_trial(tmp_path / "trial.c3d")
 
 
-def test_a_makers_polynomial_of_the_cop_is_said(tmp_path: Path) -> None:
+def by_matrix(kind: int, path: Path, late: Callable[[Groups], None] = lambda _: None) -> TruePlate:
+    """Write a plate of type 3 with its channels in V, and the matrix that makes it a plate of type 5 or 7."""
+    plate = a_walk(3, 600)
+    forces = plate.channels(np.random.default_rng(0))
+    mixed = np.diag([30.0, 31.0, 32.0, 33.0, 100.0, 101.0, 102.0, 103.0])
+    mixed += np.random.default_rng(1).uniform(-1.0, 1.0, (8, 8))
+    matrix = mixed
+    if kind == 5:
+        a, b = 1e3 * plate.half
+        to_wrench = [
+            [1, 1, 0, 0, 0, 0, 0, 0],
+            [0, 0, 1, 1, 0, 0, 0, 0],
+            [0, 0, 0, 0, 1, 1, 1, 1],
+            [0, 0, 0, 0, b, b, -b, -b],
+            [0, 0, 0, 0, -a, a, a, -a],
+            [-b, b, a, -a, 0, 0, 0, 0],
+        ]
+        matrix = np.array(to_wrench) @ mixed
+
+    def edit(groups: Groups) -> None:
+        groups["ANALOG"]["UNITS"] = ["V"] * 8
+        groups["FORCE_PLATFORM"] |= {"TYPE": np.array([kind]), "CAL_MATRIX": matrix[:, :, None]}
+        if kind == 5:
+            groups["FORCE_PLATFORM"]["ORIGIN"] = np.array([[0.0], [0.0], [1e3 * plate.origin[2]]])
+        late(groups)
+
+    a_file(path, 3, late=edit, added=forces @ np.linalg.inv(mixed).T - forces)
+    return plate
+
+
+@pytest.mark.parametrize("kind", [5, 7])
+def test_a_plate_of_eight_channels_with_a_matrix(kind: int, tmp_path: Path) -> None:
+    plate = by_matrix(kind, tmp_path / "trial.c3d")
+    trial = read_trial(tmp_path / "trial.c3d")
+    check(trial, plate)
+    assert trial.notes == ()
+
+
+@pytest.mark.parametrize("kind", [5, 7])
+def test_a_type_needs_the_matrix_of_its_size(kind: int, tmp_path: Path) -> None:
+    path = tmp_path / "trial.c3d"
+    for matrix in (None, np.eye(6)[:, :, None], np.zeros((8, 8, 0))):
+        by_matrix(kind, path, put("FORCE_PLATFORM", CAL_MATRIX=matrix))
+        with refusal(RecordingError, place="force plate 1: FORCE_PLATFORM:CAL_MATRIX"):
+            read_trial(path)
+    by_matrix(kind, path, put("FORCE_PLATFORM", CHANNEL=np.arange(1, 7)[:, None]))
+    with refusal(RecordingError, place="force plate 1: FORCE_PLATFORM:CHANNEL"):
+        read_trial(path)
+
+
+KISTLER = np.array(
+    [
+        [2.52e-15, -2.19e-10, -2.69e-7, -4.86e-11, 4.56e-6, -4.19e-2],
+        [2.84e-15, -1.00e-10, -2.05e-6, -1.16e-10, 4.72e-6, 6.89e-2],
+    ]
+)
+"""Coefficients of the size of a maker's, for mm."""
+
+
+@pytest.mark.parametrize("kind", [3, 7])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_makers_polynomial_corrects_the_cop(kind: int, transposed: bool, tmp_path: Path) -> None:
+    """Kistler's manuals have the formula; forces and the moment about the plate's z stay what they are."""
+    coefficients = KISTLER if transposed else KISTLER.T
+    late = put("FORCE_PLATFORM", FPCOPPOLY=coefficients[:, :, None])
+    path = tmp_path / "trial.c3d"
+    plate = by_matrix(7, path, late) if kind == 7 else a_file(path, 3, late=late)
+    trial = read_trial(path)
+    assert len(trial.notes) == 1
+    one = trial.plates[0]
+    turn = one.geometry.rotation
+    on = plate.force[:, 2] > 100.0
+    x, y = 1e3 * (np.column_stack([plate.cop - plate.centre, 0.0 * plate.twist]) @ turn)[on, :2].T
+    p, q = KISTLER
+    dx = (p[0] * y**4 + p[1] * y**2 + p[2]) * x**3 + (p[3] * y**4 + p[4] * y**2 + p[5]) * x
+    dy = (q[0] * x**4 + q[1] * x**2 + q[2]) * y**3 + (q[3] * x**4 + q[4] * x**2 + q[5]) * y
+    np.testing.assert_allclose(1e3 * one.cop(axes="plate")[on], np.column_stack([x - dx, y - dy]), atol=2e-3)
+    assert 1.0 < np.hypot(dx, dy).max() < 30.0
+    np.testing.assert_allclose(one.force()[on], plate.force[on], atol=1e-3)
+    force = plate.force[on] @ turn
+    about = plate.twist[on] * turn[2, 2] + 1e-3 * (x * force[:, 1] - y * force[:, 0])
+    np.testing.assert_allclose(one.wrench("plate")[on, 5], about, atol=1e-3)
+
+
+def test_a_polynomial_that_cannot_be_is_not_used(tmp_path: Path) -> None:
     for polynomial, notes in ((np.full((2, 6, 1), 1e-3), 1), (np.zeros((2, 6, 1)), 0)):
         plate = a_file(tmp_path / "trial.c3d", 3, late=put("FORCE_PLATFORM", FPCOPPOLY=polynomial))
         trial = read_trial(tmp_path / "trial.c3d")
@@ -392,6 +485,16 @@ def test_a_makers_polynomial_of_the_cop_is_said(tmp_path: Path) -> None:
     a_file(tmp_path / "trial.c3d", 3, late=put("ANALOG", UNITS=["V"] * 8))
     with refusal(RecordingError, place="unit of Fx12: unit", value="V"):
         read_trial(tmp_path / "trial.c3d")
+
+
+def test_outside_the_surface_a_polynomial_corrects_as_at_the_edge(tmp_path: Path) -> None:
+    """There, those of makers grow without limit; a light load of noise would be anywhere."""
+    walk = a_walk(3, 600)
+    plate = replace(walk, cop=walk.centre + 40.0 * (walk.cop - walk.centre))
+    a_file(tmp_path / "trial.c3d", 3, plate=plate, late=put("FORCE_PLATFORM", FPCOPPOLY=KISTLER.T[:, :, None]))
+    one = read_trial(tmp_path / "trial.c3d").plates[0]
+    on = plate.force[:, 2] > 100.0
+    assert np.linalg.norm(one.cop()[on][:, :2] - plate.cop[on], axis=1).max() < 0.25
 
 
 @pytest.mark.parametrize(("points", "moments"), [("mm", 1.0), ("m", 1e3)])
@@ -475,6 +578,7 @@ def test_a_calibration_that_only_corrects_cross_talk_stays_what_it_is(tmp_path: 
         ("kN", "kN.m", 1e3, 1.0),
         ("kgf", "kgf.m", 9.80665, 1.0),
         ("lb", "in-lb", 4.4482216152605, 0.0254),
+        ("Newt", "N-mm", 1.0, 1e-3),
         ("lbs", "ft.lbs", 4.4482216152605, 0.3048),
     ],
 )

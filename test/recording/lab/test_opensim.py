@@ -100,6 +100,26 @@ def test_files_without_ground_forces_are_told(text: str, place: str, tmp_path: P
         read_trial(tmp_path / "run.mot")
 
 
+@pytest.mark.parametrize(("mark", "decimal"), [(",", "."), (";", "."), (";", ","), ("\t", ","), (" ", ".")])
+def test_ground_forces_of_a_spreadsheet_are_read(mark: str, decimal: str, tmp_path: Path) -> None:
+    """Their separators and decimal commas; a wrong count of rows and numbers that are missing are told."""
+    path = tmp_path / "walk.mot"
+    write_forces([a_plate(2, "left")], path, 20.0)
+    whole = read_trial(path).plates[0].force()
+    head, table = path.read_text(encoding="utf-8").split("endheader\n")
+    names, *rows = table.replace("\t", mark).split("\n")
+    rows = [row.replace(".", decimal) for row in rows]
+    parts = rows[7].split(mark)
+    parts[3] = "-nan(ind)"
+    rows[7] = mark.join(parts)
+    text = head.replace("nRows=400", "nRows=600") + "endheader\n" + "\n".join([names, *rows])
+    path.write_text(text, encoding="cp1252", newline="\r\n")
+    trial = read_trial(path)
+    whole[7] = 0.0
+    np.testing.assert_allclose(trial.plates[0].force(), whole, atol=1e-9)
+    assert len(trial.notes) == 2
+
+
 def test_names_are_texts_in_the_file_of_loads(tmp_path: Path) -> None:
     """This holds for any characters in paths, plates and bodies."""
     path = tmp_path / """a&b <c> "d" 'e'.mot"""
