@@ -105,7 +105,7 @@ class _Frame(NamedTuple):
     Attributes:
         axes: (3, 3) rotation from the axes of the file to a world with z up.
         centre: (3,) origin of the CoP and of the axes in the world [m].
-        level: Names of the horizontal axes in the file.
+        up: Name of the vertical axis in the file.
         sign: 1 for the reaction on the person, -1 for the load on the plate.
         length: Unit of lengths without a stated one [m].
         moments: Possible units of moments without a stated one [N.m].
@@ -114,7 +114,7 @@ class _Frame(NamedTuple):
 
     axes: Array
     centre: Array
-    level: str
+    up: str
     sign: float
     length: float
     moments: tuple[float, ...]
@@ -308,15 +308,15 @@ def _frame(table: _Table, plates: Mapping[str, _Columns], notes: list[str]) -> _
     """Return the frame of a file by its maker, or by the forces of all plates."""
     header = {row[0]: row[1] for row in table.head if len(row) > 1}
     if any(_TIME.fullmatch(name) and name.lower().startswith("abs") for name in table.names):
-        return _Frame(_DOWN, np.zeros(3), "xy", -1.0, 1.0, (1.0,), None)
+        return _Frame(_DOWN, np.zeros(3), "z", -1.0, 1.0, (1.0,), None)
     if any(key.startswith("FORCE_PLATE_") for key in header):
         corners = _corners(header)
         corners = None if corners is None else fitted_rectangle("1", corners, notes)
         local = "local" in header.get("DESCRIPTION", "").lower()
         if local and corners is not None:
             geometry = PlateGeometry("1", corners)
-            return _Frame(geometry.rotation, geometry.centre, "xy", -1.0, 1e-3, (1.0, 1e-3), corners)
-        return _Frame(_DOWN if local else np.eye(3), np.zeros(3), "xy", -1.0, 1e-3, (1.0, 1e-3), corners)
+            return _Frame(geometry.rotation, geometry.centre, "z", -1.0, 1e-3, (1.0, 1e-3), corners)
+        return _Frame(_DOWN if local else np.eye(3), np.zeros(3), "z", -1.0, 1e-3, (1.0, 1e-3), corners)
     total = sum(np.nansum(np.abs(plate.values["force"]), axis=0) for plate in plates.values())
     up = "xyz"[int(np.argmax(total))]
     farthest = max(
@@ -330,7 +330,7 @@ def _frame(table: _Table, plates: Mapping[str, _Columns], notes: list[str]) -> _
     # Numbers without a unit are in m and N.m, or, as Cortex has them, in mm and N.mm.
     length = 1e-3 if farthest > FAR else 1.0
     moments = (1.0, 1e-3) if length == 1.0 else (1e-3, 1.0)
-    return _Frame(UPRIGHT[up.upper()], np.zeros(3), "xyz".replace(up, ""), 1.0, length, moments, None)
+    return _Frame(UPRIGHT[up.upper()], np.zeros(3), up, 1.0, length, moments, None)
 
 
 def _plate(where: str, name: str, t: Array, frame: _Frame, plate: _Columns, notes: list[str]) -> PlateSignals:
@@ -340,7 +340,7 @@ def _plate(where: str, name: str, t: Array, frame: _Frame, plate: _Columns, note
         RecordingError: The columns do not give the CoP.
     """
     values, given, stated = plate
-    level, label = frame.level, f"plate {shown(name)}"
+    level, label = "xyz".replace(frame.up, ""), f"plate {shown(name)}"
     has_cop, has_moment = set(level) <= set(given["cop"]), given["moment"] == "xyz"
     if not has_cop and not has_moment:
         raise RecordingError(
@@ -353,7 +353,12 @@ def _plate(where: str, name: str, t: Array, frame: _Frame, plate: _Columns, note
             f"{label}: its force is taken for the {'load on the plate' if sign < 0.0 else 'reaction on the person'}, "
             "because its vertical component has the sign of that; such files usually have the opposite"
         )
-    force, moment, twist = (sign * values[kind] @ frame.axes.T for kind in ("force", "moment", "twist"))
+    force, moment = (sign * values[kind] @ frame.axes.T for kind in ("force", "moment"))
+    # Next to a CoP, a single moment is the free moment about the vertical. Cortex calls it MZ also where y points up.
+    alone = "twist" if given["twist"] else "moment"
+    axis = given[alone] if len(given[alone]) == 1 else frame.up
+    twist = sign * frame.axes[2, "xyz".index(frame.up)] * values[alone][:, "xyz".index(axis)]
+    twist = np.outer(twist if alone in stated else frame.moments[0] * twist, [0.0, 0.0, 1.0])
     cop = values["cop"] * (1.0 if "cop" in stated else frame.length) @ frame.axes.T + frame.centre
     loaded: Flags = np.asarray(force[:, 2] > max(THRESHOLD, 0.25 * float(np.nanmax(force[:, 2], initial=0.0))))
     if has_moment:
@@ -374,11 +379,8 @@ def _plate(where: str, name: str, t: Array, frame: _Frame, plate: _Columns, note
         notes.append(
             f"{label}: its CoP is up to {1e3 * deviation:.1f} mm from that of its forces and moments: the CoP is taken"
         )
-        twist = unit * moment - np.cross(np.nan_to_num(cop) - origin, force)
-    elif not given["twist"]:
-        # Next to a CoP, a single moment is the free moment.
-        twist = moment * (1.0 if "moment" in stated else frame.moments[0])
-    sample = complete_samples(label, t, np.hstack([force, twist * [0.0, 0.0, 1.0]]), notes, cop)
+        twist = (unit * moment - np.cross(np.nan_to_num(cop) - origin, force)) * [0.0, 0.0, 1.0]
+    sample = complete_samples(label, t, np.hstack([force, twist]), notes, cop)
     return plate_of_forces(name, t, sample[:, :3], cop, sample[:, 3:])
 
 

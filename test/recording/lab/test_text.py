@@ -110,7 +110,7 @@ def qualisys(local: bool, corners: bool = True) -> tuple[str, list[Person]]:
 
 
 def cortex() -> tuple[str, list[Person]]:
-    """Motion Analysis: reactions in N, CoP in mm, free moment in N.mm, y up, far from the origin; a plate is empty."""
+    """Motion Analysis: reactions, CoP in mm, free moment in N.mm, y up, far from the origin; a plate is empty."""
     people = [Person(0, (25.0, -0.3)), Person(1, (26.0, -0.2))]
     people[1].force *= 0.0
     people[1].twist *= 0.0
@@ -118,7 +118,7 @@ def cortex() -> tuple[str, list[Person]]:
     blocks = [np.column_stack([p.force @ Y_UP.T, 1e3 * p.cop @ Y_UP.T, 1e3 * p.twist]) for p in people]
     head = "[Force Data]\nNumberOfForcePlates=2\nSampleRate=1000.000000\nNumberOfSamples=120\n"
     text = rows(np.arange(1, N + 1), *blocks)
-    return f"{head}#Sample\t{names.replace('MZ', 'MY')}\n{text}", people[:1]
+    return f"{head}#Sample\t{names}\n{text}", people[:1]
 
 
 def dflow() -> tuple[str, list[Person]]:
