@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import zstandard
 from mcap.data_stream import ReadDataStream, RecordBuilder
 from mcap.opcode import Opcode
 from mcap.records import Channel, Chunk, DataEnd, Footer, Header, Message, Metadata, MetadataIndex, Schema, Statistics
@@ -45,6 +46,8 @@ _LARGEST = 1 << 32
 _SIGNATURES = tuple(struct.pack("<I", len(name)) + name for name in (b"zstd", b"lz4"))
 """Bytes at offset :data:`_SIGNATURE_AT` in the record of a compressed chunk."""
 _SIGNATURE_AT = 37
+COMPRESSED = {b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
+"""First bytes of a compressed file to the program that decompresses it."""
 _NO_RECORD = "it is not a record"
 
 
@@ -185,6 +188,30 @@ class Block:
         ]
 
 
+def decompressed(block: Block, damage: list[str]) -> Block:
+    """Return the messages of a block that rosbag2 compressed one by one with zstd; damaged ones are left out.
+
+    Args:
+        block: Messages, each a frame of zstd.
+        damage: Receives the number of damaged messages.
+    """
+    decompressor, raw = zstandard.ZstdDecompressor(), block.data.data
+    parts: list[bytes] = []
+    valid: list[int] = []
+    for k, (at, size) in enumerate(zip(block.start.tolist(), block.size.tolist(), strict=True)):
+        frame = raw[at : at + size]
+        # A damaged length would allocate its memory.
+        with suppress(zstandard.ZstdError):
+            if 0 <= zstandard.frame_content_size(frame) < _LARGEST:
+                parts.append(decompressor.decompress(frame))
+                valid.append(k)
+    if len(valid) < len(block.start):
+        damage.append(f"{len(block.start) - len(valid)} compressed messages are damaged")
+    sizes = np.array([len(part) for part in parts], dtype=np.int64)
+    data = np.frombuffer(b"".join([*parts, bytes(PADDING)]), dtype=np.uint8)
+    return replace(block.rows(np.array(valid, dtype=np.intp)), data=data, start=np.cumsum(sizes) - sizes, size=sizes)
+
+
 class _NotARecordError(Exception):
     """Error for bytes that are not a record."""
 
@@ -245,7 +272,10 @@ class McapFile:
                 self.damage.append("its first bytes are damaged")
             elif head != MCAP0_MAGIC:
                 content = f"starts with {head!r}" if head else "is empty (0 bytes)"
+                program = next((name for mark, name in COMPRESSED.items() if head.startswith(mark)), "")
                 expected = "runs and bags are folders, .mcap or .npz files"
+                if program:
+                    expected = f"it is compressed: decompress it with `{program} -d {path}`"
                 raise RecordingError(f"not an MCAP file: it {content}; {expected}", path)
             self._read_summary()
 

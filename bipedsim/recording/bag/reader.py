@@ -35,7 +35,7 @@ from bipedsim.config import read_text, yaml_value
 from bipedsim.errors import ConfigError, RecordingError, warn_incomplete
 from bipedsim.numerics import Indices, Integers
 from bipedsim.recording.bag.cdr import NS_PER_S
-from bipedsim.recording.bag.mcap import LIBRARY, Block, LiveFile, McapFile, SpooledIndexes
+from bipedsim.recording.bag.mcap import COMPRESSED, LIBRARY, Block, LiveFile, McapFile, SpooledIndexes, decompressed
 from bipedsim.recording.schema import JOINT_STATES
 
 METADATA_PERIOD = 1.0
@@ -409,6 +409,7 @@ class Bag:
         self._expected: Counter[str] = Counter()
         self._expected_ns = 0
         self._recovered: str | None = None
+        self._compressed = False
         self._files = [McapFile(file) for file in self._find_files(path)]
         self.size = sum(file.size for file in self._files)
         announced: Counter[str] = Counter()
@@ -435,6 +436,10 @@ class Bag:
         for file in self._files:
             for block in file.blocks():
                 self._learn_topics(file)
+                if self._compressed:
+                    block = decompressed(block, self._damage)
+                    if not len(block.start):
+                        continue
                 first, last = min(first, int(block.log_time.min())), max(last, int(block.log_time.max()))
                 by_topic: dict[str, Indices] = {}
                 # Channel numbers have two bytes. numpy sorts such integers by counting.
@@ -529,9 +534,27 @@ class Bag:
         except Exception as error:
             self._damage.append(f"the description of the run in {file.path.name} is damaged ({type(error).__name__})")
             return
+        self._read_compression(inner)
         if inner and self.custom_data and custom != self.custom_data:
             self._damage.append(f"metadata.yaml and {file.path.name} describe the run differently")
         self.custom_data = custom or self.custom_data
+
+    def _read_compression(self, information: Mapping[str, Any]) -> None:
+        """Learn from rosbag2's description whether each message is compressed.
+
+        Raises:
+            RecordingError: The messages are compressed with another program than zstd.
+        """
+        program = str(information.get("compression_format") or "")
+        if str(information.get("compression_mode") or "").upper() != "MESSAGE" or not program:
+            return
+        if program != "zstd":
+            raise RecordingError(
+                "messages are read if they are compressed with zstd; convert the bag with `ros2 bag convert`",
+                f"{self.path}: compression_format",
+                program,
+            )
+        self._compressed = True
 
     def _find_files(self, path: Path) -> list[Path]:
         if path.is_file():
@@ -543,7 +566,10 @@ class Bag:
             self._read_metadata(path / "metadata.yaml", files)
         if not files:
             entries = ", ".join(sorted(entry.name for entry in path.iterdir())) or "nothing"
-            hint = "; sqlite3 bags: ros2 bag convert them to mcap" if list(path.glob("*.db3")) else name_one(path)
+            hint = "; sqlite3 bags: ros2 bag convert them to mcap" if list(path.glob("*.db3*")) else name_one(path)
+            for program in COMPRESSED.values():
+                if list(path.glob(f"*.mcap.{program}")):
+                    hint = f"; decompress them with `{program} -d {path}/*.mcap.{program}`"
             raise RecordingError(f"a bag directory contains .mcap files; found {entries}{hint}", path)
         return files
 
@@ -560,6 +586,7 @@ class Bag:
             why = " ".join(str(error).split())
             self._damage.append(f"{path.name} is damaged ({type(error).__name__}: {why})")
             return
+        self._read_compression(information)
         self.custom_data, self._expected, self._expected_ns = custom, Counter(counts), span_ns
         present = {file.name for file in files}
         self._damage += [f"{name} is missing" for name in named if name.endswith(".mcap") and name not in present]

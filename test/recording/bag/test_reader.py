@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+import zstandard
 from hypothesis import HealthCheck, given, settings, strategies as st
 from mcap.opcode import Opcode
 from mcap.reader import make_reader
@@ -22,9 +23,10 @@ from mcap.stream_reader import StreamReader
 from mcap.writer import CompressionType, Writer
 from recording_support import NS, STORE, T0, joint_state, topic, wrench, write_bag
 from refusals import refusal
+from rosbags import rosbag2
 from rosbags.rosbag2 import Reader
 
-from bipedsim.errors import RecordingError
+from bipedsim.errors import IncompleteWarning, RecordingError
 from bipedsim.recording.bag.reader import Bag, BagWriter, Qos
 
 WRENCH = "geometry_msgs/msg/WrenchStamped"
@@ -65,6 +67,56 @@ def expected(messages: list[tuple[str, str, bytes]]) -> dict[str, list[bytes]]:
     for name, _msgtype, data in messages:
         result.setdefault(name, []).append(data)
     return result
+
+
+def compressed(path: Path, messages: list[tuple[str, str, bytes]], mode: Any) -> Path:
+    """Write a bag with the ``rosbags`` package, as ``ros2 bag record --compression-mode``."""
+    writer = rosbag2.Writer(path, version=9, storage_plugin=rosbag2.StoragePlugin.MCAP)
+    writer.set_compression(mode, rosbag2.CompressionFormat.ZSTD)
+    with writer as bag:
+        channels = {}
+        for i, (name, msgtype, data) in enumerate(messages):
+            if name not in channels:
+                channels[name] = bag.add_connection(name, msgtype, typestore=STORE)
+            bag.write(channels[name], T0 + i * 1_000_000, data)
+    return path
+
+
+@pytest.mark.parametrize("mode", ["MESSAGE", "STORAGE"])
+def test_a_bag_with_compressed_messages_is_read(mode: str, tmp_path: Path) -> None:
+    messages = some_messages(300)
+    path = compressed(tmp_path / "bag", messages, getattr(rosbag2.CompressionMode, mode))
+    assert contents(Bag(path)) == expected(messages)
+
+
+def test_a_damaged_compressed_message_is_left_out_with_a_warning(tmp_path: Path) -> None:
+    """Of three, one has a wrong length and one is cut."""
+    messages = some_messages(300)
+    frames = [(name, kind, zstandard.compress(data)) for name, kind, data in messages]
+    # The byte behind the magic number says that the length of the content follows, here with eight bytes.
+    frames[5] = (*frames[5][:2], frames[5][2][:4] + b"\xe0" + b"\xff" * 30)
+    frames[9] = (*frames[9][:2], frames[9][2][:-9])
+    write_bag(tmp_path / "bag", frames).close()
+    metadata = tmp_path / "bag" / "metadata.yaml"
+    text = metadata.read_text(encoding="utf-8").replace("compression_mode: ''", "compression_mode: MESSAGE")
+    metadata.write_text(text.replace("compression_format: ''", "compression_format: zstd"), encoding="utf-8")
+    bag = Bag(tmp_path / "bag")
+    with pytest.warns(IncompleteWarning):
+        assert contents(bag) == expected([message for i, message in enumerate(messages) if i not in (5, 9)])
+    metadata.write_text(text.replace("compression_format: ''", "compression_format: lz4"), encoding="utf-8")
+    with refusal(RecordingError, place="compression_format", value="lz4"):
+        Bag(tmp_path / "bag")
+
+
+def test_a_bag_of_compressed_files_names_the_command_that_decompresses_them(tmp_path: Path) -> None:
+    path = compressed(tmp_path / "bag", some_messages(10), rosbag2.CompressionMode.FILE)
+    (file,) = path.glob("*.zstd")
+    for which in (path, file):
+        with pytest.raises(RecordingError) as caught:
+            Bag(which)
+        assert f"zstd -d {path}" in str(caught.value)
+    file.with_suffix("").write_bytes(zstandard.ZstdDecompressor().stream_reader(file.read_bytes()).read())
+    assert contents(Bag(path)) == expected(some_messages(10))
 
 
 # The end of a file during recording: the records DataEnd and Footer, and the magic bytes.

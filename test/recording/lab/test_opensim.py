@@ -102,7 +102,7 @@ def test_files_without_ground_forces_are_told(text: str, place: str, tmp_path: P
 
 @pytest.mark.parametrize(("mark", "decimal"), [(",", "."), (";", "."), (";", ","), ("\t", ","), (" ", ".")])
 def test_ground_forces_of_a_spreadsheet_are_read(mark: str, decimal: str, tmp_path: Path) -> None:
-    """Their separators and decimal commas; a wrong count of rows and numbers that are missing are told."""
+    """Their separators and decimal commas; a wrong count of rows and numbers that are missing are reported."""
     path = tmp_path / "walk.mot"
     write_forces([a_plate(2, "left")], path, 20.0)
     whole = read_trial(path).plates[0].force()
