@@ -108,13 +108,12 @@ def test_a_damaged_compressed_message_is_left_out_with_a_warning(tmp_path: Path)
         Bag(tmp_path / "bag")
 
 
-def test_a_bag_of_compressed_files_names_the_command_that_decompresses_them(tmp_path: Path) -> None:
+def test_a_bag_of_compressed_files_is_refused_until_they_are_decompressed(tmp_path: Path) -> None:
     path = compressed(tmp_path / "bag", some_messages(10), rosbag2.CompressionMode.FILE)
     (file,) = path.glob("*.zstd")
     for which in (path, file):
-        with pytest.raises(RecordingError) as caught:
+        with refusal(RecordingError, place=str(which)):
             Bag(which)
-        assert f"zstd -d {path}" in str(caught.value)
     file.with_suffix("").write_bytes(zstandard.ZstdDecompressor().stream_reader(file.read_bytes()).read())
     assert contents(Bag(path)) == expected(some_messages(10))
 
