@@ -26,8 +26,8 @@ GROUPS = {
 IN_SCENARIO = {
     f"--{name}": f"--scenario FILE takes a file with the key `{name}` (docs/scenarios.md)"
     for name in ("posture", "faults", "gantry")
-}
-"""Hints for parameters of a run that a scenario file contains."""
+} | {"--friction": "--ground '{flat: {friction_static: 0.2}}' sets it"}
+"""Hints for parameters of a run that a scenario or ground contains."""
 _METAVARS = {"record": "FOLDER", "params_file": "FILE", "remap": "FROM:=TO", "real_time_factor": "X"}
 
 

@@ -25,9 +25,11 @@ from .progress import ProgressBar as ProgressBar
 from .read import (
     check as check,
     check_all as check_all,
+    flow_text as flow_text,
     from_file as from_file,
     from_folder as from_folder,
     from_mapping as from_mapping,
+    in_braces as in_braces,
     is_path as is_path,
     number as number,
     numbers_per_joint as numbers_per_joint,

@@ -302,7 +302,28 @@ def from_folder(text: str, folder: Path | None) -> str:
 
 def is_path(text: str) -> bool:
     """Return whether a text is the path of a YAML file and not a name."""
-    return "/" in text or text.endswith((".yaml", ".yml"))
+    return not text.lstrip().startswith("{") and ("/" in text or text.endswith((".yaml", ".yml")))
+
+
+def flow_text(values: Mapping[str, Any]) -> str:
+    """Return a mapping as YAML text in braces, on one line."""
+    return str(yaml.safe_dump(dict(values), default_flow_style=True, width=math.inf, sort_keys=False)).strip()
+
+
+def in_braces(text: str, where: str) -> dict[str, Any] | None:
+    """Return the mapping that a text in braces contains; None for another text.
+
+    Raises:
+        ConfigError: The text begins with a brace and is no valid YAML.
+    """
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        return dict(yaml_value(text))
+    except (yaml.YAMLError, TypeError, ValueError) as error:
+        if isinstance(error, yaml.YAMLError):
+            raise yaml_fault(error, text, where) from error
+        raise ConfigError("is no mapping", where, text) from error
 
 
 def number(value: Any, where: str) -> float:

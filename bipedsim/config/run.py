@@ -28,8 +28,11 @@ class RunConfig:
     contact_model: str = param(
         "one_step", "model of the contact between feet and ground", choices="bipedsim.contact:CONTACT_MODELS"
     )
-    ground: str | None = param(
-        None, "path of a ground YAML (docs/ground.md)", names="bipedsim.ground:GROUNDS", path=True
+    ground: str | Mapping[str, Any] | None = param(
+        None,
+        "'{flat: {friction_static: 0.2}}' or path of a YAML file (docs/ground.md)",
+        names="bipedsim.ground:GROUNDS",
+        path=True,
     )
     rate: float = param(1000.0, "control rate", unit="Hz", low=1.0, high=20000.0)
     physics_dt: float | None = param(

@@ -8,7 +8,7 @@ from .bridging import (
 from .ground import Ground as Ground, GroundArrays as GroundArrays
 from .names import GROUNDS as GROUNDS
 from .patch import Patch as Patch
-from .read import get_ground as get_ground, make_ground as make_ground
+from .read import get_ground as get_ground, ground_values as ground_values, make_ground as make_ground
 from .support import (
     CARRY as CARRY,
     UNDERSIDE as UNDERSIDE,

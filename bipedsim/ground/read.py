@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.config import Polygon, Vector, from_file, from_mapping, param, together
+from bipedsim.config import Polygon, Vector, from_file, from_mapping, in_braces, param, read_yaml, together
 from bipedsim.errors import ConfigError
 from bipedsim.ground.ground import Ground
 from bipedsim.ground.names import GROUNDS
@@ -179,11 +179,34 @@ def _built(config: GroundConfig, where: str) -> Ground:
     return Ground(tuple(patches), where, config.force_plates)
 
 
-def get_ground(name_or_path: str | Path) -> Ground:
-    """Return a ground by name, or from a ground file.
+def ground_values(spec: str | Path | Mapping[str, Any]) -> dict[str, Any]:
+    """Return a ground as a mapping with the keys of a ground file.
+
+    Args:
+        spec: Name, path of a ground file, mapping, or a mapping as YAML text in braces.
 
     Raises:
         UnknownNameError: The name is unknown; the message lists the names.
-        ConfigError: The file is missing or wrong.
+        ConfigError: The file is missing, or no YAML.
     """
-    return read_ground(GROUNDS.find(name_or_path))
+    values = _inline(spec)
+    return read_yaml(GROUNDS.find(cast("str | Path", spec))) if values is None else values
+
+
+def get_ground(spec: str | Path | Mapping[str, Any]) -> Ground:
+    """Return a ground by name, from a ground file, or from a mapping.
+
+    Args:
+        spec: As for :func:`ground_values`.
+
+    Raises:
+        UnknownNameError: The name or a key is unknown; the message lists the names.
+        ConfigError: The file is missing, or a value is wrong.
+    """
+    values = _inline(spec)
+    return read_ground(GROUNDS.find(cast("str | Path", spec))) if values is None else make_ground(values, "ground")
+
+
+def _inline(spec: str | Path | Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the mapping, also of a text in braces; None for a name or a path."""
+    return dict(spec) if isinstance(spec, Mapping) else in_braces(spec, "ground") if isinstance(spec, str) else None

@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from bipedsim.config import from_mapping, numbers_per_joint, read_yaml, yaml_fault, yaml_value
+from bipedsim.config import from_mapping, in_braces, numbers_per_joint, read_yaml
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model.presets import IDEAL, PRESETS, HardwareParams, PlantParams
 from bipedsim.model.robot import Robot
@@ -32,11 +30,8 @@ def read_hardware(spec: str | Mapping[str, Any], robot: Robot) -> HardwareParams
         text = spec.strip()
         if text in PRESETS:
             spec = {"preset": text}
-        elif text.startswith("{"):
-            try:
-                spec = yaml_value(text)
-            except yaml.YAMLError as error:
-                raise yaml_fault(error, text, where) from error
+        elif (mapping := in_braces(text, where)) is not None:
+            spec = mapping
         elif text.endswith((".yaml", ".yml")):
             where, spec = text, read_yaml(Path(text))
     if not isinstance(spec, Mapping):

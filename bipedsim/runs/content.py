@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bipedsim.config import Files, code_content, digest_of, own_content, read_yaml
+from bipedsim.config import Files, code_content, digest_of, in_braces, own_content, read_yaml
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.control import find_controller
 from bipedsim.errors import BipedSimError
@@ -58,6 +58,8 @@ def _add(digests: dict[str, str], parts: Iterable[tuple[str, Any]], folders: lis
             digests |= _code(value.partition(":")[0] if ":" in value else "", find_controller(value)[1])
         elif isinstance(value, str) and name == "contact_model":
             digests |= _code("", CONTACT_MODELS[value])
+        elif isinstance(value, str) and name in _TABLES and (mapping := in_braces(value, name)) is not None:
+            _add(digests, mapping.items(), folders)
         elif isinstance(value, str) and name in _TABLES:
             path = _TABLES[name].find(value)
             digests[f"{name} {value}"] = digest_of(path)

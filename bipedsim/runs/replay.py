@@ -89,7 +89,7 @@ class Changes:
     contact_model: str | None = None
     contact_params: Mapping[str, Any] | None = None
     hardware: str | Mapping[str, Any] | None = None
-    ground: str | None = None
+    ground: str | Mapping[str, Any] | None = None
 
 
 AS_RECORDED = Changes()

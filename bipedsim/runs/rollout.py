@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from bipedsim.analysis import Verdict
-from bipedsim.config import is_path
+from bipedsim.config import flow_text, is_path
 from bipedsim.model import start_configuration
 from bipedsim.numerics import Array
 from bipedsim.runs.faults import JOINTS, FaultSchedule
@@ -142,6 +142,7 @@ class Rollout:
         return {"physics": self.monitors.figures(), **self.verdict.figures(until)}
 
 
-def label_of(name_or_path: str) -> str:
-    """Return the label of a scenario or ground in figures: its name, or that of its file."""
-    return Path(name_or_path).stem if is_path(name_or_path) else name_or_path
+def label_of(spec: str | Mapping[str, Any]) -> str:
+    """Return the label of a scenario or ground in figures: its name, that of its file, or its mapping in braces."""
+    text = spec if isinstance(spec, str) else flow_text(spec)
+    return Path(text).stem if is_path(text) else text

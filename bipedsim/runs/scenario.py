@@ -35,7 +35,7 @@ class Scenario:
         RunConfig, "controller_params", doc="parameters of that controller; another controller gets those that it has"
     )
     duration: float = like(RunConfig, "duration", 10.0, "default duration of a run without ROS")
-    ground: str = like(RunConfig, "ground", "flat")
+    ground: str | Mapping[str, Any] = like(RunConfig, "ground", "flat")
     hardware: str | Mapping[str, Any] = like(RunConfig, "hardware", IDEAL)
     posture: str = like(RunConfig, "posture")
     drop_height: float = param(0.0, "height of the soles above the ground at the start", unit="m", low=0.0, high=10.0)

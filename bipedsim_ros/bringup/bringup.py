@@ -18,7 +18,7 @@ from typing import Any, get_type_hints
 
 import yaml
 
-from bipedsim.config import RunConfig, from_mapping, help_of, like, param, read_yaml, without_prefix
+from bipedsim.config import RunConfig, flow_text, from_mapping, help_of, like, param, read_yaml, without_prefix
 from bipedsim.control import find_controller
 from bipedsim.errors import ConfigError, UnknownNameError, closest, number_in
 from bipedsim.runs import PERIOD_NS, Scenario, controller_params_for, get_scenario, no_velocity
@@ -596,16 +596,13 @@ def refuse_misspelt(kind: str, names: Iterable[str], known: Collection[str], whe
 def _defaults(scenario: Scenario) -> dict[str, Any]:
     """Return the arguments that a scenario sets, except for those that equal the defaults."""
     defaults = {info.name: info.default for info in dataclasses.fields(Arguments)}
-    values = {name: getattr(scenario, name) for name in ("controller", "ground")}
-    values["hardware"] = _text(scenario.hardware)
+    values = {name: _text(getattr(scenario, name)) for name in ("controller", "ground", "hardware")}
     return {name: value for name, value in values.items() if value != defaults[name]}
 
 
-def _text(hardware: str | Mapping[str, Any]) -> str:
-    """Return hardware in a form that a node's parameter can contain."""
-    if isinstance(hardware, str):
-        return hardware
-    return str(yaml.safe_dump(dict(hardware), default_flow_style=True, width=math.inf, sort_keys=False)).strip()
+def _text(value: str | Mapping[str, Any]) -> str:
+    """Return a value in a form that a node's parameter can contain."""
+    return value if isinstance(value, str) else flow_text(value)
 
 
 def _start_and_pushes(scenario: Scenario, robot: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import numpy as np
 import bipedsim
 from bipedsim.config import RunConfig, from_file, from_folder, from_mapping, like, param, read_yaml, together
 from bipedsim.errors import ConfigError, UnknownNameError, shown
-from bipedsim.ground import GROUNDS, Ground, make_ground
+from bipedsim.ground import Ground, ground_values, make_ground
 from bipedsim.model import PRESETS
 from bipedsim.runs import SCENARIO_FILES, Prepared, Scenario, get_scenario, prepare
 from bipedsim_studies.study.limited import time_limit
@@ -282,7 +282,7 @@ def _parts(study: StudyConfig, folder: Path, where: str) -> dict[str, Any]:
     ground: dict[str, Any] = deepcopy(dict(study.ground))
     if not ground and "ground" in needed:
         ground_name = settings.ground or scenario.get("ground") or get_scenario(settings.scenario).ground
-        ground = read_yaml(GROUNDS.find(ground_name))
+        ground = ground_values(ground_name)
     return {"run": run, "scenario": scenario, "ground": ground}
 
 

@@ -35,6 +35,33 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
+@pytest.mark.parametrize("spec", ["{flat: {friction_static: 0.2}}", {"flat": {"friction_static": 0.2}}])
+def test_a_ground_can_be_a_mapping_or_its_text(spec: Any) -> None:
+    """Also in a run and a scenario, and a recording has it."""
+    (patch,) = get_ground(spec).patches
+    assert patch.friction_static == 0.2
+    recording, _ = run(RunConfig(ground=spec, duration=0.002))
+    assert recording.run["ground"]["mu_static"] == [0.2]
+    assert get_ground(recording.about["ground"]).patches[0].friction_static == 0.2
+    (slope,) = get_ground("{slope: {angle_deg: 5}, force_plates: []}").patches
+    assert slope.normal_world[2] == pytest.approx(math.cos(math.radians(5.0)))
+
+
+@pytest.mark.parametrize(
+    ("spec", "fields"),
+    [
+        ("{flat: {friction: 0.2}}", {"name": "friction", "place": "ground: flat"}),
+        ("{flat: {friction_static: -1}}", {"place": "friction_static"}),
+        ("{flat: {friction_static: 0.2}", {"place": "ground"}),
+        ("{}", {"place": "ground"}),
+        ("{flat: 5}", {"place": "ground: flat"}),
+    ],
+)
+def test_a_wrong_mapping_is_refused(spec: str, fields: dict[str, Any]) -> None:
+    with refusal(**fields):
+        get_ground(spec)
+
+
 def test_flat() -> None:
     ground = Ground.flat(0.25)
     assert ground.height(3.0, -2.0) == 0.25

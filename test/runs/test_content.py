@@ -91,6 +91,11 @@ def test_no_other_file_does(folder: Path, name: str, monkeypatch: pytest.MonkeyP
     assert content(monkeypatch) == before
 
 
+@pytest.mark.parametrize("ground", ["{force_plates: [{model: ./other.yaml}]}", {"file": "./other.yaml"}])
+def test_a_ground_of_the_command_line_brings_its_files(ground: Any, folder: Path) -> None:
+    assert "./other.yaml" in run_content([("ground", ground)])
+
+
 def test_a_robot_has_the_same_content_wherever_it_is(folder: Path) -> None:
     def of(robot: str) -> set[str]:
         return {one for name, one in run_content([("robot", robot)]).items() if name.startswith("robot ")}

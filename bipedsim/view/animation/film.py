@@ -147,7 +147,7 @@ def ground_of(recording: Recording) -> Ground:
     name = recording.about.get("ground")
     if not name:
         return Ground.flat()
-    if name not in GROUNDS:
+    if name not in GROUNDS and not name.startswith("{"):
         raise RecordingError(
             f"of the run is not one of {', '.join(GROUNDS)}. Pass its file with --ground", "ground", name
         )

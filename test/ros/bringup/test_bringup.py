@@ -237,6 +237,8 @@ def test_a_scenario_decides_what_is_not_given(tmp_path: Path) -> None:
     sim, controller = plan({"scenario": str(path)}).nodes
     assert sim.parameters == {"title": str(path), "hardware": "{preset: realistic, command_delay: 0.003}"}
     assert controller.parameters == {"posture.n_steps": 3}
+    path.write_text("ground: {flat: {friction_static: 0.2}}")
+    assert plan({"scenario": str(path)}).nodes[0].parameters["ground"] == "{flat: {friction_static: 0.2}}"
 
 
 @pytest.mark.parametrize(
