@@ -42,7 +42,7 @@ def param(  # noqa: PLR0913 -- each keyword states one property of the parameter
         choices: Allowed texts, or ``module:TABLE`` with these texts as keys, imported on demand.
         names: ``module:TABLE`` with names as keys that are allowed in addition to other texts, such as paths.
         required: Whether a value is required.
-        path: Whether a text with ``/`` or the suffix of a YAML file is a path relative to the file that contains it.
+        path: Whether a text with ``/`` or the suffix of a file is a path relative to the file that contains it.
     """
     metadata = {
         "doc": doc,

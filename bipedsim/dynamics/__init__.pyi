@@ -3,6 +3,7 @@ from .bodies import (
     BodyPoints as BodyPoints,
     lowest_point as lowest_point,
     patch_below as patch_below,
+    triangle_below as triangle_below,
     twist_of as twist_of,
 )
 from .equations import (

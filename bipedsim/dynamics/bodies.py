@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from bipedsim.dynamics.tree import Tree
-from bipedsim.ground import GroundArrays, is_beside
+from bipedsim.ground import GroundArrays, height_above, highest_near, is_beside, triangle_at
 from bipedsim.model import Robot, Shape
 from bipedsim.numerics import Array, Flags, Integers, act, kernel, point_velocity, zeros_of
 
@@ -80,7 +80,7 @@ class BodyPoints(NamedTuple):
         joints = sorted({shapes[i].joint_id for i, _ in kept})
         bodies: BodyPoints = zeros_of(
             cls,
-            {"B": len(joints), "P": len(kept), "G": len(ground.counts)},
+            {"B": len(joints), "P": len(kept), "G": ground.field.first},
             joint=np.array(joints, dtype=np.int64),
             leaf=leaf.astype(np.int64),
             reach=max(CLOSE, FASTEST * physics_dt),
@@ -122,7 +122,7 @@ def _plane_beside(ground: GroundArrays, g: int, x: float, y: float, z: float, re
 @kernel
 def _list_planes(b: BodyPoints, t: Tree, ground: GroundArrays) -> None:
     """List the planes that have a part above or below the bounding sphere of all bodies."""
-    if ground.counts.shape[0] == 1:
+    if ground.field.first == 1:
         b.planes[0] = 1
         return
     b.planes[0] = 0
@@ -134,7 +134,7 @@ def _list_planes(b: BodyPoints, t: Tree, ground: GroundArrays) -> None:
         ix, iy, iz = act(t.poses[b.joint[i]], b.centre[i])
         away = np.sqrt((ix - x) * (ix - x) + (iy - y) * (iy - y) + (iz - z) * (iz - z))
         far = max(far, away + b.radius[i])
-    for g in range(ground.counts.shape[0]):
+    for g in range(ground.field.first):
         if ground.plane[g] == g and not _plane_beside(ground, g, x, y, z, far):
             b.plane[b.planes[0]] = g
             b.planes[0] += 1
@@ -162,6 +162,14 @@ def anything_near(b: BodyPoints, t: Tree, ground: GroundArrays) -> bool:
                 b.low[i] = height
                 b.close[i] = True
                 near = True
+        # The distance from a height field is at least that from its highest point nearby.
+        e = b.half[i]
+        low = z - e[0] * abs(pose[2]) - e[1] * abs(pose[5]) - e[2] * abs(pose[8])
+        low -= highest_near(ground.field, x, y, b.radius[i] + b.reach)
+        if low < b.low[i]:
+            b.low[i] = low
+            b.close[i] = True
+            near = True
     b.near[0] = near
     return near
 
@@ -192,9 +200,14 @@ def lowest_point(b: BodyPoints, p: int, pose: Array, n: Array) -> tuple[float, f
 
 @kernel
 def patch_below(ground: GroundArrays, g: int, point: tuple[float, float, float], gap: float) -> int:
-    """Return the last patch of the plane of ``g`` with ``point`` in its region, -1 if there is none."""
+    """Return the last patch of the plane of ``g`` with ``point`` in its region, -1 if there is none.
+
+    A triangle of a height field stands for itself; :func:`triangle_below` has found it under the point.
+    """
+    if g >= ground.field.first:
+        return g if gap > -SUNK else -1
     patch = -1
-    for i in range(g, ground.counts.shape[0]):
+    for i in range(g, ground.field.first):
         if ground.plane[i] != g:
             continue
         x = y = 0.0
@@ -260,4 +273,27 @@ def touches_ground(b: BodyPoints, t: Tree, ground: GroundArrays, v: Array, span:
                 passes = gap + span * (n[0] * u[0] + n[1] * u[1] + n[2] * u[2]) < -PASSES
                 if passes and patch_below(ground, g, (x, y, z), gap) >= 0:
                     return True
+        if ground.field.heights.shape[0] == 0:
+            continue
+        for p in range(b.begin[i], b.end[i]):
+            g = triangle_below(b, p, pose, ground)
+            if g < 0:
+                continue
+            n = ground.rotation[g, :, 2]
+            x, y, z = lowest_point(b, p, pose, n)
+            gap = height_above(ground, g, x, y, z)
+            u = point_velocity(b.twist, (x, y, z))
+            if gap > -SUNK and gap + span * (n[0] * u[0] + n[1] * u[1] + n[2] * u[2]) < -PASSES:
+                return True
     return False
+
+
+@kernel
+def triangle_below(b: BodyPoints, p: int, pose: Array, ground: GroundArrays) -> int:
+    """Return the triangle of the height field under the lowest point of point ``p`` of a body, -1 for none."""
+    x, y, _ = act(pose, b.point[p])
+    g = triangle_at(ground.field, x, y)
+    if g >= 0 and b.ball[p] + b.ring[p] > 0.0:
+        x, y, _ = lowest_point(b, p, pose, ground.rotation[g, :, 2])
+        g = triangle_at(ground.field, x, y)
+    return g

@@ -13,6 +13,7 @@ from bipedsim.ground import (
     SupportWork,
     bridge,
     choose_patch,
+    complete_axes,
     face_axes,
     make_work,
     may_bridge,
@@ -23,7 +24,7 @@ from bipedsim.ground import (
     support_polygon,
 )
 from bipedsim.model import Sole, padded_vertices
-from bipedsim.numerics import Array, Flags, Integers, kernel, zeros_of
+from bipedsim.numerics import Array, Flags, Integers, copy_points, kernel, zeros_of
 
 UNCHANGED, NEW_POLYGON, NEW_PLANE = 0, 1, 2
 
@@ -79,7 +80,7 @@ class Foothold(NamedTuple):
             cls,
             {"K": feet, "M": polygon_capacity(ground, widest)},
             ground=ground,
-            work=make_work(ground, widest),
+            work=make_work(ground, widest, max((_width(sole.vertices) for sole in soles), default=0.0)),
             endless=len(ground.counts) == 1 and ground.counts[0] == 0,
             soles=vertices,
             n_soles=counts,
@@ -111,8 +112,10 @@ def meet_ground(k: int, f: Foothold, p: Projection) -> int:
 @kernel
 def may_lie_on_several(k: int, patch: int, f: Foothold) -> bool:
     """Return whether foot ``k``, which meets ``patch`` first, may also be in contact with another plane."""
-    if f.n_soles[k] < 3 or patch < 0:
+    if patch < 0:
         return False
+    if f.n_soles[k] < 3:
+        return f.work.rounded[0]
     return f.second[k] >= 0 or may_bridge(f.sole_axes[k], patch, f.width[k], f.ground, f.work)
 
 
@@ -129,7 +132,9 @@ def find_foothold(k: int, patch: int, several: bool, h: float, f: Foothold, p: P
     before, before_second = f.patch[k], f.second[k]
     R, point, n = f.sole_axes[k], f.sole_origin[k], f.n_soles[k]
     second, count = -1, 0
-    if several:
+    if several and n < 3:
+        second, count = patch, copy_points(f.soles[k], n, f.spare)
+    elif several:
         f.work.width[0] = f.width[k]
         # The growth of a gap in the step is affine in (x, y) of the sole.
         f.work.ahead[0] = -h * f.twist[4]
@@ -143,7 +148,11 @@ def find_foothold(k: int, patch: int, several: bool, h: float, f: Foothold, p: P
     if second < 0:
         count = support_polygon(R, point, f.soles[k], n, patch, f.ground, f.work, f.spare)
     p.mu_static[k], p.mu_dynamic[k] = patch_friction(f.mu_static[k], f.mu_dynamic[k], patch, f.ground)
-    if second >= 0:
+    if second >= 0 and n < 3:
+        # The normal points from the edge of the height field to the centre of the ball, so it changes continuously.
+        p.changed[k] = NEW_PLANE
+        _face_ball(k, patch, f)
+    elif second >= 0:
         if before_second < 0 or not still_lies_on(R, point, f.axes[k], f.origin[k], f.work):
             p.changed[k] = NEW_PLANE
             face_axes(R, point, f.ground.rotation[patch, :, 0], f.work.face, f.axes[k], f.origin[k])
@@ -168,6 +177,20 @@ def find_foothold(k: int, patch: int, several: bool, h: float, f: Foothold, p: P
         p.vertices[k, i, 0] = f.spare[i, 0]
         p.vertices[k, i, 1] = f.spare[i, 1]
     fill_edges(k, p)
+
+
+@kernel
+def _face_ball(k: int, patch: int, f: Foothold) -> None:
+    """Fill the axes of the plane under a ball that touches an edge of the height field."""
+    R, vertex, axes = f.sole_axes[k], f.soles[k, 0], f.axes[k]
+    size = 0.0
+    for a in range(3):
+        axes[a, 2] = f.sole_origin[k, a] + R[a, 0] * vertex[0] + R[a, 1] * vertex[1] - f.work.touched[a]
+        size += axes[a, 2] * axes[a, 2]
+        f.origin[k, a] = f.work.touched[a]
+    for a in range(3):
+        axes[a, 2] /= np.sqrt(size)
+    complete_axes(f.ground.rotation[patch, :, 0], axes)
 
 
 @kernel

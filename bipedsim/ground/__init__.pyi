@@ -1,10 +1,12 @@
 from .bridging import (
     PlacedSole as PlacedSole,
     bridge as bridge,
+    complete_axes as complete_axes,
     face_axes as face_axes,
     may_bridge as may_bridge,
     still_lies_on as still_lies_on,
 )
+from .field import Field as Field, highest_near as highest_near, triangle_at as triangle_at
 from .ground import Ground as Ground, GroundArrays as GroundArrays
 from .names import GROUNDS as GROUNDS
 from .patch import Patch as Patch
@@ -24,3 +26,4 @@ from .support import (
     surface as surface,
 )
 from .tiling import tiles as tiles
+from .under_field import height_above as height_above

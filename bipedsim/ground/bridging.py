@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bipedsim.ground.field import triangle_at
 from bipedsim.ground.ground import GroundArrays
 from bipedsim.ground.support import (
     SUNK,
@@ -39,18 +40,17 @@ from bipedsim.ground.support import (
     reach_of,
     under_centre,
 )
+from bipedsim.ground.under_field import NEAR, STEEPEST_FACE, height_above
 from bipedsim.numerics import MERGE, Array, convex_hull, copy_points, cut, kernel, simplify, start_as
 
-NEAR = 0.02
-"""Height of a foot above which it does not rest on any face [m]."""
 SOON = 1e-3
 """Displacement of corners within a step [m], which defines the planes that may be met in it."""
 FLUSH = 1e-5
 """Distance from a face within which a corner belongs to it [m]."""
 KEPT = 2e-5
 """Distance of all corners from a face within which the face keeps its plane [m], so that a sticking foot keeps it."""
-STEEPEST_FACE = 0.7
-"""Largest slope of a face relative to the sole."""
+GENTLE = 0.05
+"""Slope of a face relative to the sole up to which the faces of a height field are examined first."""
 SAME_SLOPE = 2e-3
 """Difference of slopes below which two faces are the same."""
 LEFT = 1e-4
@@ -119,12 +119,14 @@ def bridge(
     for i in range(total):
         if work.corner[i, 2] < work.corner[lowest_corner, 2]:
             lowest_corner = i
-    slopes = _slopes(total, lowest_corner, work)
     # (nx, ny, nz) is the normal of the present plane in the sole frame.
     nx = R[0, 0] * normal[0] + R[1, 0] * normal[1] + R[2, 0] * normal[2]
     ny = R[0, 1] * normal[0] + R[1, 1] * normal[1] + R[2, 1] * normal[2]
     nz = R[0, 2] * normal[0] + R[1, 2] * normal[1] + R[2, 2] * normal[2]
-    for _ in range(slopes):
+    # The face is nearly always flatter than this; then most corners of a height field need not be examined.
+    size = STEEPEST_FACE if ground.field.first == ground.counts.shape[0] else GENTLE
+    slopes = _slopes(total, lowest_corner, size, work)
+    while True:
         nearest = -1
         smallest = np.inf
         for i in range(slopes):
@@ -132,17 +134,22 @@ def bridge(
             steepness = np.hypot(sx, sy)
             if present >= 0 and np.hypot(sx * nz + nx, sy * nz + ny) < SAME_SLOPE:
                 steepness -= PRESENT
-            if max(abs(sx), abs(sy)) < STEEPEST_FACE - MERGE and steepness < smallest:
+            # Vertices on the border of the square are no faces, and beyond its circle one outside may be nearer.
+            inside = max(abs(sx), abs(sy)) < size - MERGE and (size == STEEPEST_FACE or steepness < size)
+            if inside and steepness < smallest:
                 smallest = steepness
                 nearest = i
         if nearest < 0:
-            return -1, -1, 0
+            if size == STEEPEST_FACE:
+                return -1, -1, 0
+            size = min(4.0 * size, STEEPEST_FACE)
+            slopes = _slopes(total, lowest_corner, size, work)
+            continue
         count = _face(total, lowest_corner, work.slope[nearest, 0], work.slope[nearest, 1], work)
         if count > 2:
             return _choose(sole, present, second, total, count, ground, work, out)
         # Three corners on a line are not a face.
         work.slope[nearest, 0] = STEEPEST_FACE
-    return -1, -1, 0
 
 
 @kernel
@@ -154,11 +161,16 @@ def face_axes(R: Array, p: Array, first: Array, face: Array, axes: Array, origin
         face: (3,) slopes along (x, y) of the sole and gap at the sole's origin [m].
     """
     size = np.sqrt(1.0 + face[0] * face[0] + face[1] * face[1])
-    along = 0.0
     for a in range(3):
         axes[a, 2] = (R[a, 2] - face[0] * R[a, 0] - face[1] * R[a, 1]) / size
         origin[a] = p[a] - face[2] * R[a, 2]
-        along += axes[a, 2] * first[a]
+    complete_axes(first, axes)
+
+
+@kernel
+def complete_axes(first: Array, axes: Array) -> None:
+    """Fill the first two axes of a plane, given its normal; ``first`` as in :func:`face_axes`."""
+    along = axes[0, 2] * first[0] + axes[1, 2] * first[1] + axes[2, 2] * first[2]
     size = 0.0
     for a in range(3):
         axes[a, 0] = first[a] - along * axes[a, 2]
@@ -191,9 +203,12 @@ def still_lies_on(R: Array, p: Array, axes: Array, origin: Array, work: SupportW
 def _corners(sole: PlacedSole, present: int, second: int, ground: GroundArrays, work: SupportWork) -> int:
     """Fill ``work.corner`` and ``work.owner`` with the corners of all parts under the sole; return their number."""
     R, p, vertices, n = sole
-    total = 0
+    total = 0 if ground.field.first == ground.counts.shape[0] else work.field_corners[0]
+    for i in range(total):
+        x, y, _ = work.corner[i]
+        work.corner[i, 2] += work.ahead[0] * x + work.ahead[1] * y + work.ahead[2]
     reach = reach_of(vertices, n)
-    for i in range(ground.counts.shape[0]):
+    for i in range(ground.field.first):
         if is_beside(ground.rotation[i], ground.point[i], ground.circle[i], p[0], p[1], p[2], reach):
             continue
         axis = ground.rotation[i, :, 2]
@@ -223,25 +238,32 @@ def _corners(sole: PlacedSole, present: int, second: int, ground: GroundArrays, 
 
 
 @kernel
-def _slopes(total: int, low: int, work: SupportWork) -> int:
-    """Fill ``work.slope`` with the polygon of slopes of planes above the ground through corner ``low``."""
+def _slopes(total: int, low: int, size: float, work: SupportWork) -> int:
+    """Fill ``work.slope`` with the polygon of slopes, up to ``size``, of planes above the ground through ``low``."""
     count = 0
     for sx, sy in ((-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)):
-        work.slope[count, 0] = sx * STEEPEST_FACE
-        work.slope[count, 1] = sy * STEEPEST_FACE
+        work.slope[count, 0] = sx * size
+        work.slope[count, 1] = sy * size
         count += 1
+    # A box around the polygon shows for most corners that their line does not cross it.
+    left, right, back, front = -size, size, -size, size
     for i in range(total):
         dx = work.corner[i, 0] - work.corner[low, 0]
         dy = work.corner[i, 1] - work.corner[low, 1]
-        if np.hypot(dx, dy) < MERGE:
-            continue
         gap = work.corner[i, 2] - work.corner[low, 2]
+        least = gap + (left if dx > 0.0 else right) * dx + (back if dy > 0.0 else front) * dy
+        if least >= 0.0 or dx * dx + dy * dy < MERGE * MERGE:
+            continue
         crosses = False
         for j in range(count):
             work.slack[j] = work.slope[j, 0] * dx + work.slope[j, 1] * dy + gap
             crosses = crosses or work.slack[j] < -MERGE
         if crosses:
             count = copy_points(work.cut_slope, cut(work.slope, count, work.slack, work.cut_slope), work.slope)
+            left, right, back, front = np.inf, -np.inf, np.inf, -np.inf
+            for j in range(count):
+                x, y = work.slope[j]
+                left, right, back, front = min(left, x), max(right, x), min(back, y), max(front, y)
     return count
 
 
@@ -310,12 +332,15 @@ def _choose(
     for i in range(total):
         if work.member[i] and work.corner[i, 2] < closest:
             closest = work.corner[i, 2]
+            work.low_triangle[0] = work.owner[i]
             plane = ground.plane[work.owner[i]]
     reach = max(closest, 0.0) + (LEFT if second >= 0 else FLUSH)
     several = False
     for i in range(total):
         if work.member[i] and ground.plane[work.owner[i]] != plane:
-            several = several or work.corner[i, 2] <= reach
+            # On a height field, a foot is on the face before its corners touch, so that the normal is continuous.
+            on_field = work.owner[i] >= ground.field.first
+            several = several or on_field or work.corner[i, 2] <= reach
     if not several:
         return under_centre(R, p, vertices, n, present, plane, ground, work), -1, 0
     x, y = centre(vertices, n)
@@ -329,7 +354,7 @@ def _choose(
     last = -1
     for i in range(total):
         patch = work.owner[i]
-        if not work.member[i] or patch == last:
+        if not work.member[i] or patch == last or patch >= ground.field.first:
             continue
         last = patch
         place(R, p, patch, ground, work.affine)
@@ -342,9 +367,36 @@ def _choose(
             nearest = patch
             largest_margin = margin
     patch = under if under >= 0 else nearest
+    patch = _or_triangle(sole, patch, under >= 0, total, ground, work)
     for i in range(total):
         if work.member[i] and ground.plane[work.owner[i]] != ground.plane[patch]:
             last = work.owner[i]
     count = simplify(work.bridge, count, out.shape[0])
     start_as(work.bridge, count, vertices, n, work.hull_spare)
     return patch, last, copy_points(work.bridge, count, out)
+
+
+@kernel
+def _or_triangle(sole: PlacedSole, patch: int, under: bool, total: int, ground: GroundArrays, work: SupportWork) -> int:
+    """Return ``patch`` of a face, or the triangle under the sole's centre if it is higher or the only choice.
+
+    Args:
+        under: Whether ``patch``, -1 for none, is under the centre.
+    """
+    field = -1
+    for i in range(total):
+        if work.member[i] and work.owner[i] >= ground.field.first:
+            field = work.owner[i]
+    if field < 0:
+        return patch
+    R, p, vertices, n = sole
+    x, y = centre(vertices, n)
+    wx = p[0] + R[0, 0] * x + R[0, 1] * y
+    wy = p[1] + R[1, 0] * x + R[1, 1] * y
+    wz = p[2] + R[2, 0] * x + R[2, 1] * y
+    i = triangle_at(ground.field, wx, wy)
+    if i < 0:
+        return field if patch < 0 else patch
+    if under and height_above(ground, patch, wx, wy, wz) < height_above(ground, i, wx, wy, wz):
+        return patch
+    return i

@@ -1,9 +1,9 @@
-"""Define the ground as patches for the feet, and convert them to arrays for the compiled kernels."""
+"""Define the ground as patches and a height field, and convert them to arrays for the compiled kernels."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from bipedsim.errors import ConfigError
+from bipedsim.ground.field import Field, FieldArrays
 from bipedsim.ground.patch import Patch
 from bipedsim.numerics import Array, Integers
 from bipedsim.plates import PlateConfig
@@ -25,6 +26,8 @@ STEEPEST = 1e-6
 class GroundArrays(NamedTuple):
     """Contiguous arrays of P patches for kernels; V is the largest number of region vertices, at least 1.
 
+    The triangles of a height field are the last patches. Kernels look them up by position and never loop over them.
+
     Attributes:
         rotation: (P, 3, 3) patch axes t1, t2, n as columns, in world axes.
         point: (P, 3) origins of the patch axes in the world [m].
@@ -35,7 +38,9 @@ class GroundArrays(NamedTuple):
         mu_static, mu_dynamic: (P,) friction coefficients; NaN for both if the sole's apply.
         circle: (P, 3) centre and radius of a circle around each region, in patch axes [m]; the radius is infinite
             without a region.
-        plane_circle: (P, 3) likewise around all regions of one plane, in the axes of its first patch.
+        plane_circle: (P, 3) likewise around all regions of one plane, in the axes of its first patch; without the
+            triangles.
+        field: The height field; without one, its ``first`` is P.
     """
 
     rotation: Array
@@ -47,6 +52,7 @@ class GroundArrays(NamedTuple):
     mu_dynamic: Array
     circle: Array
     plane_circle: Array
+    field: FieldArrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,17 +60,19 @@ class Ground:
     """Ground for the feet; where patches of one plane overlap, the later one is used.
 
     Attributes:
-        patches: One or more patches.
+        patches: Patches; at least one without a field.
         source: File of the ground, for messages; may be empty.
         force_plates: Force plates in the ground.
+        field: Height field. It is on top where it is higher than the patches.
     """
 
-    patches: tuple[Patch, ...]
+    patches: tuple[Patch, ...] = ()
     source: str = ""
     force_plates: tuple[PlateConfig, ...] = ()
+    field: Field | None = None
 
     def __post_init__(self) -> None:
-        if not self.patches:
+        if not self.patches and self.field is None:
             raise ConfigError("a ground has at least one; Ground.flat() is the plane z = 0", "patches")
 
     @classmethod
@@ -137,10 +145,10 @@ class Ground:
         return cls(tuple(patches))
 
     def arrays(self) -> GroundArrays:
-        """Return the patches as arrays for the kernels."""
+        """Return patches and triangles as arrays for the kernels."""
         count = len(self.patches)
         sizes = [0 if patch.region is None else len(patch.region) for patch in self.patches]
-        region = np.zeros((count, max(1, *sizes), 2))
+        region = np.zeros((count, max(1, 0 if self.field is None else 3, *sizes), 2))
         for i, patch in enumerate(self.patches):
             if patch.region is not None:
                 region[i, : sizes[i]] = patch.region
@@ -148,19 +156,39 @@ class Ground:
         members: list[list[Patch]] = [[] for _ in self.patches]
         for patch, first in zip(self.patches, plane, strict=True):
             members[first].append(patch)
-        return GroundArrays(
-            rotation=np.array([patch.rotation_world_patch for patch in self.patches]),
-            point=np.array([patch.point_world for patch in self.patches]),
-            region=region,
-            counts=np.array(sizes, dtype=np.int64),
-            plane=np.array(plane, dtype=np.int64),
-            circle=np.array([_circle(patch, [patch]) for patch in self.patches]),
-            plane_circle=np.array(
-                [_circle(patch, same_plane) for patch, same_plane in zip(self.patches, members, strict=True)]
-            ),
-            mu_static=np.array([_or_nan(patch.friction_static) for patch in self.patches]),
-            mu_dynamic=np.array([_or_nan(patch.friction_dynamic) for patch in self.patches]),
-        )
+        own = {
+            "rotation": np.array([patch.rotation_world_patch for patch in self.patches]).reshape(-1, 3, 3),
+            "point": np.array([patch.point_world for patch in self.patches]).reshape(-1, 3),
+            "region": region,
+            "counts": np.array(sizes, dtype=np.int64),
+            "plane": np.array(plane, dtype=np.int64),
+            "mu_static": np.array([_or_nan(patch.friction_static) for patch in self.patches]),
+            "mu_dynamic": np.array([_or_nan(patch.friction_dynamic) for patch in self.patches]),
+            "circle": np.array([_circle(patch, [patch]) for patch in self.patches]).reshape(-1, 3),
+        }
+        if self.field is not None:
+            triangles = self.field.triangles(count, region.shape[1])
+            own = {name: np.concatenate([array, triangles[name]]) for name, array in own.items()}
+        circles = [_circle(patch, same_plane) for patch, same_plane in zip(self.patches, members, strict=True)]
+        field = FieldArrays.of(self.field, count)
+        return GroundArrays(**own, plane_circle=np.array(circles).reshape(-1, 3), field=field)
+
+    def saved(self) -> dict[str, Array | Integers]:
+        """Return the arrays from which :meth:`of_saved` makes this ground again, without force plates."""
+        arrays = Ground(self.patches).arrays() if self.patches else None
+        patches = {} if arrays is None else {k: v for k, v in arrays._asdict().items() if k != "field"}
+        return patches if self.field is None else patches | self.field.saved()
+
+    @classmethod
+    def of_saved(cls, kept: Mapping[str, Any]) -> Ground:
+        """Make a ground from the arrays, or lists, of :meth:`saved`."""
+        patches = []
+        region = np.asarray(kept.get("region", ()))
+        for i, count in enumerate(kept.get("counts", ())):
+            static, dynamic = (_or_none(kept[name][i]) for name in ("mu_static", "mu_dynamic"))
+            part = region[i, :count] if count else None
+            patches.append(Patch(kept["point"][i], kept["rotation"][i], part, static, dynamic))
+        return cls(tuple(patches), field=Field.of_saved(kept) if "field_heights" in kept else None)
 
     def _first_in_plane(self, i: int) -> int:
         patch = self.patches[i]
@@ -172,7 +200,7 @@ class Ground:
         return i
 
     def height(self, x: ArrayLike, y: ArrayLike) -> Any:
-        """Return the height of the highest patch at (x, y) [m] in the world; NaN where there is none [m].
+        """Return the height [m] of the highest patch or the field at (x, y) [m] in the world; NaN where there is none.
 
         Returns:
             A float for one point, else an array with the broadcast shape of x and y.
@@ -183,9 +211,11 @@ class Ground:
         return float(highest) if highest.ndim == 0 else highest
 
     def _heights(self, x: ArrayLike, y: ArrayLike) -> Array:
-        """Return the height of every patch (P, ...) at (x, y); NaN outside its region."""
+        """Return the height of every patch and then of the field (P + 1, ...) at (x, y); NaN outside its region."""
         xs, ys = np.broadcast_arrays(np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64))
-        result = np.full((len(self.patches), *xs.shape), np.nan)
+        result = np.full((len(self.patches) + 1, *xs.shape), np.nan)
+        if self.field is not None:
+            result[-1] = self.field.height(xs, ys)
         for i, patch in enumerate(self.patches):
             n, p = patch.normal_world, patch.point_world
             if n[2] < STEEPEST:
@@ -210,7 +240,7 @@ class Ground:
             if patch.region is not None:
                 above = above & (local[..., 2] >= -underside)
             deepest = np.where(above, np.maximum(deepest, -local[..., 2]), deepest)
-        return deepest
+        return deepest if self.field is None else np.fmax(deepest, self.field.depth(points))
 
     def pose_on(self, x: float, y: float, yaw: float = 0.0) -> pin.SE3:
         """Return a frame on the ground at (x, y) [m]: z along the normal, x along the heading ``yaw`` [rad].
@@ -224,12 +254,26 @@ class Ground:
             where = f"{self.source}: {where}" if self.source else where
             raise ConfigError(f"there is no ground; its patches are: {self._listed()}", where)
         i = int(np.nanargmax(heights))
-        n = self.patches[i].normal_world
+        patch = self._patch(x, y, i)
+        n = patch.normal_world
         c, s = math.cos(yaw), math.sin(yaw)
         forward = np.array([c, s, -(n[0] * c + n[1] * s) / n[2]])
         forward /= np.linalg.norm(forward)
         axes = np.column_stack([forward, np.cross(n, forward), n])
         return pin.SE3(axes, np.array([float(x), float(y), heights[i]]))
+
+    def _patch(self, x: float, y: float, i: int) -> Patch:
+        """Return patch ``i`` or, as the last one, the plane of the field at (x, y) [m]."""
+        plane = self.field.plane(x, y) if self.field is not None and i == len(self.patches) else None
+        return self.patches[i] if plane is None else plane
+
+    def patch_below(self, point_world: Array) -> Patch:
+        """Return the plane that a foot at a point (3,) [m] is on: the nearest in height, of equal ones the last."""
+        distances = abs(self._heights(*point_world[:2]) - point_world[2])
+        if np.isnan(distances).all():
+            return self.patches[0] if self.patches else Patch()
+        i = len(distances) - 1 - int(np.nanargmin(np.round(distances[::-1], 3)))
+        return self._patch(point_world[0], point_world[1], i)
 
     def place(self, q: ArrayLike, x: float = 0.0, y: float = 0.0, yaw: float = 0.0) -> Array:
         """Move the configuration ``q`` (nq,) of a robot on z = 0 to the ground at (x, y) [m].
@@ -249,7 +293,7 @@ class Ground:
         return placed
 
     def _listed(self) -> str:
-        return ", ".join(patch.name for patch in self.patches)
+        return ", ".join([*(patch.name for patch in self.patches), *(() if self.field is None else ("field",))])
 
 
 def _circle(axes: Patch, patches: Sequence[Patch]) -> Array:
@@ -271,3 +315,7 @@ def _circle(axes: Patch, patches: Sequence[Patch]) -> Array:
 
 def _or_nan(value: float | None) -> float:
     return math.nan if value is None else value
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)

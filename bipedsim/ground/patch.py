@@ -61,7 +61,7 @@ class Patch:
                     f"{where}: region",
                     region.tolist(),
                 )
-        static, dynamic = _friction(self.friction_static, self.friction_dynamic, where)
+        static, dynamic = checked_friction(self.friction_static, self.friction_dynamic, where)
         values = {
             "point_world": point,
             "rotation_world_patch": rotation,
@@ -98,7 +98,7 @@ def _numbers(values: ArrayLike, shape: tuple[int, ...], where: str) -> Array:
     return array
 
 
-def _friction(static: float | None, dynamic: float | None, where: str) -> tuple[float | None, float | None]:
+def checked_friction(static: float | None, dynamic: float | None, where: str) -> tuple[float | None, float | None]:
     """Check and return both coefficients, or None for both; the sole and the patch are never mixed."""
     for key, value in (("friction_static", static), ("friction_dynamic", dynamic)):
         if value is not None and not (math.isfinite(value) and 0.0 <= value <= FRICTION_MAX):

@@ -1,4 +1,4 @@
-"""Read ground files and convert them to patches."""
+"""Read ground files and convert them to patches and a height field."""
 
 from __future__ import annotations
 
@@ -15,11 +15,17 @@ import pinocchio as pin
 
 from bipedsim.config import Polygon, Vector, from_file, from_mapping, in_braces, param, read_yaml, together
 from bipedsim.errors import ConfigError
+from bipedsim.ground.field import Field
 from bipedsim.ground.ground import Ground
 from bipedsim.ground.names import GROUNDS
 from bipedsim.ground.patch import Patch, axes_of_normal
+from bipedsim.ground.terrains import Grid, Terrains
 from bipedsim.ground.tiling import tiles
+from bipedsim.numerics import Array
 from bipedsim.plates import PlateConfig, check_plates
+
+IMAGES = (".png", ".npy")
+"""Suffixes of files with heights."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +123,74 @@ class TilesConfig(_GroundPart):
 
 
 @dataclass(frozen=True)
+class FieldConfig(Terrains):
+    """``field``: heights on a grid, from a file, from a list, or from generators; all of these are added."""
+
+    file: str | None = param(
+        None, "heights as .npy, rows along x, or as .png of 8 or 16 bit, which has x to the right and y up", path=True
+    )
+    heights: tuple[tuple[float, ...], ...] | None = param(None, "heights in rows along x: heights[i][j] at (i, j)")
+    scale: float = param(1.0, "metres per unit of the file, and for an image metres from black to white")
+    offset: float = param(0.0, "height that is added", unit="m")
+    cell: float = param(0.05, "distance of two heights", unit="m", low=1e-3, high=1e3)
+    size: tuple[float, float] = param((10.0, 10.0), "edges along x and y without a file", unit="m", low=1e-3)
+    centre: tuple[float, float] = param((0.0, 0.0), "position of the middle", unit="m")
+    seed: int = param(0, "seed of the generators", low=0, high=2**31 - 1)
+    friction_static: float | None = param(None, "Coulomb friction while sticking, instead of the sole's")
+    friction_dynamic: float | None = param(None, "the same while sliding; default friction_static")
+
+    def problems(self) -> Iterator[ConfigError]:
+        """Yield inconsistencies between the keys."""
+        if self.file is not None and self.heights is not None:
+            yield ConfigError("give one of them", "file and heights")
+        if self.file is None and self.heights is None and not any(True for _ in self.generators()):
+            names = ", ".join(field.name for field in dataclasses.fields(Terrains))
+            yield ConfigError(f"has no heights. Add file, heights or a generator: {names}")
+
+    def field(self) -> Field:
+        """Return the field.
+
+        Raises:
+            ConfigError: The file cannot be read, or a value is wrong.
+        """
+        if self.file is not None:
+            heights = self.scale * read_heights(Path(self.file))
+        elif self.heights is not None:
+            rows = {len(row) for row in self.heights}
+            if len(rows) != 1:
+                raise ConfigError("must have rows of the same length", "heights", sorted(rows))
+            heights = self.scale * np.array(self.heights)
+        else:
+            heights = np.zeros(Grid.of_size(self.size, self.cell).x.shape)
+        if heights.ndim == 2 and heights.size:
+            grid = Grid.of_size(((heights.shape[0] - 1) * self.cell, (heights.shape[1] - 1) * self.cell), self.cell)
+            rng = np.random.default_rng(self.seed)
+            heights = sum((generator.heights(grid, rng) for generator in self.generators()), heights + self.offset)
+        return Field(heights, self.cell, self.centre, self.friction_static, self.friction_dynamic)
+
+
+def read_heights(path: Path) -> Array:
+    """Return the numbers of a file (X, Y), those of an image from 0 to 1.
+
+    Raises:
+        ConfigError: The file is missing, damaged, or not one of ``IMAGES``.
+    """
+    try:
+        if path.suffix == ".npy":
+            return np.asarray(np.load(path, allow_pickle=False), dtype=np.float64)
+        if path.suffix == ".png":
+            from PIL import Image
+
+            with Image.open(path) as image:
+                grey = image if image.mode in ("L", "I", "I;16", "I;16B") else image.convert("L")
+                full = 255.0 if grey.mode == "L" else 65535.0
+                return np.asarray(grey, dtype=np.float64)[::-1].T / full
+    except (OSError, ValueError, TypeError, EOFError) as error:
+        raise ConfigError(f"cannot be read as heights: {error}", "file", str(path)) from error
+    raise ConfigError(f"must end in {' or '.join(IMAGES)}", "file", str(path))
+
+
+@dataclass(frozen=True)
 class GroundConfig:
     """Ground file. Where its parts overlap in one plane, the later key is used; ``patches`` is the last one."""
 
@@ -125,6 +199,7 @@ class GroundConfig:
     stairs: StairsConfig | None = param(None, "a floor and stairs")
     tiles: TilesConfig | None = param(None, "a floor and tiles of random heights")
     patches: tuple[PatchConfig, ...] | None = param(None, "pieces of planes")
+    field: FieldConfig | None = param(None, "heights on a grid")
     force_plates: tuple[PlateConfig, ...] = param((), "force plates in it (docs/force_plates.md)")
 
     def problems(self) -> Iterator[ConfigError]:
@@ -132,7 +207,7 @@ class GroundConfig:
         yield from check_plates(self.force_plates)
         if self.patches == ():
             yield ConfigError("must be a list of patches, at least one", "patches", [])
-        parts = [field.name for field in dataclasses.fields(self) if field.name != "force_plates"]
+        parts = [part.name for part in dataclasses.fields(self) if part.name != "force_plates"]
         if all(getattr(self, name) is None for name in parts):
             yield ConfigError(f"the file defines no ground. Add one of {', '.join(parts)}")
 
@@ -175,26 +250,34 @@ def _built(config: GroundConfig, where: str) -> Ground:
             patches += build()
         except ConfigError as error:
             faults.append(error.within(f"{where}: {key}"))
+    field = None
+    try:
+        field = None if config.field is None else config.field.field()
+    except ConfigError as error:
+        faults.append(error.within(f"{where}: field"))
     together(faults)
-    return Ground(tuple(patches), where, config.force_plates)
+    return Ground(tuple(patches), where, config.force_plates, field)
 
 
 def ground_values(spec: str | Path | Mapping[str, Any]) -> dict[str, Any]:
     """Return a ground as a mapping with the keys of a ground file.
 
     Args:
-        spec: Name, path of a ground file, mapping, or a mapping as YAML text in braces.
+        spec: Name, path of a ground file, file of heights, mapping, or a mapping as YAML text in braces.
 
     Raises:
         UnknownNameError: The name is unknown; the message lists the names.
         ConfigError: The file is missing, or no YAML.
     """
     values = _inline(spec)
-    return read_yaml(GROUNDS.find(cast("str | Path", spec))) if values is None else values
+    if values is not None:
+        return values
+    path = GROUNDS.find(cast("str | Path", spec))
+    return _of_heights(path) if path.suffix in IMAGES else read_yaml(path)
 
 
 def get_ground(spec: str | Path | Mapping[str, Any]) -> Ground:
-    """Return a ground by name, from a ground file, or from a mapping.
+    """Return a ground by name, from a ground file, from a mapping, or from heights with the defaults of ``field``.
 
     Args:
         spec: As for :func:`ground_values`.
@@ -204,7 +287,15 @@ def get_ground(spec: str | Path | Mapping[str, Any]) -> Ground:
         ConfigError: The file is missing, or a value is wrong.
     """
     values = _inline(spec)
-    return read_ground(GROUNDS.find(cast("str | Path", spec))) if values is None else make_ground(values, "ground")
+    if values is not None:
+        return make_ground(values, "ground")
+    path = GROUNDS.find(cast("str | Path", spec))
+    return make_ground(_of_heights(path), str(path)) if path.suffix in IMAGES else read_ground(path)
+
+
+def _of_heights(path: Path) -> dict[str, Any]:
+    """Return the ground of a file of heights with the defaults of ``field``."""
+    return {"field": {"file": str(path)}}
 
 
 def _inline(spec: str | Path | Mapping[str, Any]) -> dict[str, Any] | None:

@@ -20,7 +20,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from bipedsim.ground.field import triangle_at
 from bipedsim.ground.ground import STEEPEST, GroundArrays
+from bipedsim.ground.under_field import NEAR, STEEPEST_FACE, below_sole, closest_on_field, height_above
 from bipedsim.numerics import (
     MERGE,
     Array,
@@ -66,6 +68,14 @@ class SupportWork(NamedTuple):
         bridge, hull_spare: Polygon of a face.
         ahead: (3,) growth of the gaps within the step along (x, y) [-], and at the origin of the sole [m].
         face: Slopes of the face along (x, y) of the sole, and its gap at the sole's origin [m].
+        node: (x, y, gap) [m] of the grid points of a height field around the sole, row by row.
+        outside: Edges of the sole beyond which each of them is, one bit for each.
+        window: First and last row and column of these grid points.
+        field_corners: (1,) number of corners of the field, the first ones of ``corner``.
+        low: (1,) clearance of the field [m].
+        low_triangle: (1,) triangle with this clearance, -1 for none.
+        whole: (1,) whether the whole sole is above one plane of the field.
+        rounded: (1,) whether a ball touches an edge or a corner of the field at ``touched`` (3,) [m].
     """
 
     affine: Annotated[Array, 3, 3]
@@ -87,6 +97,15 @@ class SupportWork(NamedTuple):
     hull_spare: Annotated[Array, "S", 2]
     ahead: Annotated[Array, 3]
     face: Annotated[Array, 3]
+    node: Annotated[Array, "N", 3]
+    outside: Annotated[Integers, "N"]
+    window: Annotated[Integers, 4]
+    field_corners: Annotated[Integers, 1]
+    low: Annotated[Array, 1]
+    low_triangle: Annotated[Integers, 1]
+    whole: Annotated[Flags, 1]
+    rounded: Annotated[Flags, 1]
+    touched: Annotated[Array, 3]
 
 
 def polygon_capacity(ground: GroundArrays, n_max: int) -> int:
@@ -94,12 +113,20 @@ def polygon_capacity(ground: GroundArrays, n_max: int) -> int:
     return n_max if not ground.counts.any() else n_max + int(ground.counts.max())
 
 
-def make_work(ground: GroundArrays, n_max: int) -> SupportWork:
-    """Return work arrays for soles of at most ``n_max`` vertices."""
-    corners = n_max * len(ground.counts) + int(ground.counts.sum())
-    sizes = {"M": 2 * (n_max + int(ground.counts.max())) + 2, "C": corners, "S": corners + 6}
+def make_work(ground: GroundArrays, n_max: int, width: float = 0.5) -> SupportWork:
+    """Return work arrays for soles of at most ``n_max`` vertices and ``width`` [m]."""
+    patches = ground.field.first
+    corners = n_max * patches + int(ground.counts[:patches].sum())
+    nodes = 0
+    if ground.field.heights.size:
+        # The plan view of the sole, and of what it may touch when it is tilted.
+        nodes = (int(((1.0 + STEEPEST_FACE) * width + NEAR) / ground.field.cell) + 4) ** 2
+        # A node, and two crossings of each of the three edges that start at it.
+        corners += 7 * nodes + n_max
+    sizes = {"M": 2 * (n_max + int(ground.counts.max())) + 2, "C": corners, "S": corners + 6, "N": nodes}
     # A single infinite plane is never examined, and no other plane is near.
-    return zeros_of(SupportWork, sizes)._replace(apart=np.full(1, np.inf))
+    values = {"apart": np.full(1, np.inf), "width": np.full(1, width)}
+    return zeros_of(SupportWork, sizes)._replace(**values)
 
 
 @kernel
@@ -115,8 +142,8 @@ def choose_patch(R, p, vertices, n, radius, present, ground, work):
             centre, and never the edge of a patch.
         present: Result of the last step, also for an airborne foot; -1 at the start.
     """
-    patches = ground.counts.shape[0]
-    if patches == 1 and ground.counts[0] == 0:
+    patches = ground.field.first
+    if ground.counts.shape[0] == 1 and ground.counts[0] == 0:
         return 0
     plane = -1
     best = np.inf
@@ -146,11 +173,52 @@ def choose_patch(R, p, vertices, n, radius, present, ground, work):
         if clearance - bonus < best:
             best = clearance - bonus
             plane = ground.plane[i]
+    if patches < ground.counts.shape[0]:
+        triangle = _meet_field(R, p, vertices, n, radius, present, ground, work)
+        work.low_triangle[0] = triangle
+        if triangle >= 0:
+            clearance = work.low[0]
+            first, low, next_low = _update_two_lowest(first, low, next_low, ground.plane[triangle], clearance)
+            if not work.whole[0]:
+                next_low = min(next_low, clearance)
+            bonus = TIE if present >= patches else 0.0
+            if clearance - bonus < best:
+                best = clearance - bonus
+                plane = ground.plane[triangle]
     if plane < 0:
         return -1
     work.clearance[0] = best
     work.apart[0] = (next_low if plane == first else low) - best
     return under_centre(R, p, vertices, n, present, plane, ground, work)
+
+
+@kernel
+def _meet_field(R, p, vertices, n, radius, present, ground, work):
+    """Return the triangle of the field that a foot meets first, -1 for none; its clearance is in ``work.low``."""
+    patches = ground.field.first
+    limit = SUNK if present >= patches else UNDERSIDE
+    work.rounded[0] = False
+    if radius == 0.0:
+        return below_sole(R, p, vertices, n, limit, ground, work)
+    work.field_corners[0] = 0
+    work.whole[0] = True
+    x, y, z = p[0], p[1], p[2]
+    for a in range(2):
+        x += R[0, a] * vertices[0, a]
+        y += R[1, a] * vertices[0, a]
+        z += R[2, a] * vertices[0, a]
+    triangle, within = closest_on_field(x, y, z, radius, ground, work.touched)
+    if triangle >= 0:
+        c = work.touched
+        away = np.sqrt((x - c[0]) ** 2 + (y - c[1]) ** 2 + (z - c[2]) ** 2)
+        work.rounded[0] = not within and 0.0 < away <= radius + NEAR
+        work.low[0] = away - radius
+        return triangle
+    # The centre is below the field, or far above it.
+    triangle = triangle_at(ground.field, x, y)
+    if triangle >= 0:
+        work.low[0] = height_above(ground, triangle, x, y, z) - radius
+    return triangle
 
 
 @kernel
@@ -218,12 +286,17 @@ def border_margin(patch, x, y, present, staying, ground, affine):
 def under_centre(R, p, vertices, n, present, plane, ground, work):
     """Return the patch of ``plane`` under the sole's centre, or else the nearest one under a part of the sole."""
     x, y = centre(vertices, n)
+    if plane >= ground.field.first:
+        if work.rounded[0]:
+            return work.low_triangle[0]
+        i = triangle_at(ground.field, p[0] + R[0, 0] * x + R[0, 1] * y, p[1] + R[1, 0] * x + R[1, 1] * y)
+        return i if i >= 0 and ground.plane[i] == plane else work.low_triangle[0]
     staying = present >= 0 and ground.plane[present] == plane
     under = -1
     nearest = -1
     largest_margin = -np.inf
     reach = reach_of(vertices, n)
-    for i in range(plane, ground.counts.shape[0]):
+    for i in range(plane, ground.field.first):
         if ground.plane[i] != plane:
             continue
         if is_beside(ground.rotation[i], ground.point[i], ground.circle[i], p[0], p[1], p[2], reach):
@@ -247,7 +320,7 @@ def surface(ground, x, y):
     """
     highest = np.nan
     patch = -1
-    for i in range(ground.counts.shape[0]):
+    for i in range(ground.field.first):
         R = ground.rotation[i]
         if R[2, 2] < STEEPEST:
             continue
@@ -269,6 +342,15 @@ def surface(ground, x, y):
         if inside:
             highest = z
             patch = i
+    i = triangle_at(ground.field, x, y)
+    if i >= 0:
+        axes = ground.rotation[i]
+        z = (
+            ground.point[i, 2]
+            - (axes[0, 2] * (x - ground.point[i, 0]) + axes[1, 2] * (y - ground.point[i, 1])) / axes[2, 2]
+        )
+        if patch < 0 or z >= highest:
+            return z, i
     return highest, patch
 
 
@@ -294,16 +376,16 @@ def support_polygon(R, p, vertices, n, patch, ground, work, out):
     """
     if patch < 0:
         return 0
-    if ground.counts[patch] == 0:
-        return copy_points(vertices, n, out)
     plane = ground.plane[patch]
+    if ground.counts[patch] == 0 or (plane >= ground.field.first and work.field_corners[0] * (1 - work.whole[0]) == 0):
+        return copy_points(vertices, n, out)
     count = 0
     parts = 0
     reach = reach_of(vertices, n)
     # The patch itself comes first, because it nearly always supports the whole sole.
-    for k in range(-1, ground.counts.shape[0]):
-        i = patch if k < 0 else k
-        if k == patch or ground.plane[i] != plane:
+    for k in range(-1, _candidates(plane, ground, work)):
+        i = patch if k < 0 else _candidate(k, plane, ground, work)
+        if (k >= 0 and i == patch) or ground.plane[i] != plane:
             continue
         if is_beside(ground.rotation[i], ground.point[i], ground.circle[i], p[0], p[1], p[2], reach):
             continue
@@ -324,6 +406,25 @@ def support_polygon(R, p, vertices, n, patch, ground, work, out):
     if parts > 1 and n > 2:
         start_as(work.hull, count, vertices, n, work.spare)
     return copy_points(work.hull, count, out)
+
+
+@kernel
+def _candidates(plane, ground, work):
+    """Return the number of patches that may be in a plane under a sole, see :func:`_candidate`."""
+    if plane < ground.field.first:
+        return ground.field.first
+    w = work.window
+    return 2 * (w[1] - w[0]) * (w[3] - w[2])
+
+
+@kernel
+def _candidate(k, plane, ground, work):
+    """Return patch ``k`` of those that may be in a plane under a sole: any patch, or a triangle around the sole."""
+    if plane < ground.field.first:
+        return k
+    w = work.window
+    columns = ground.field.heights.shape[1] - 1
+    return ground.field.first + 2 * ((w[0] + k // 2 // (w[3] - w[2])) * columns + w[2] + k // 2 % (w[3] - w[2])) + k % 2
 
 
 @kernel

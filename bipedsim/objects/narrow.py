@@ -141,7 +141,7 @@ def find_contacts(a: Near, s: float) -> None:
     carry(a.bodies, sh, s)
     free = a.bodies.mass.shape[0]
     for i in range(sh.body.shape[0]):
-        for g in range(a.ground.plane.shape[0]):
+        for g in range(a.ground.field.first):
             if a.ground.plane[g] == g and sh.body[i] < free:
                 _on_plane(a, i, g)
     for i in range(sh.body.shape[0]):
@@ -417,7 +417,7 @@ def _height(ground: GroundArrays, g: int, point) -> float:
 @kernel
 def _patch_under(ground: GroundArrays, g: int, point) -> int:
     """Return the topmost patch of the plane of ``g`` under ``point`` (3,), -1 for none."""
-    for k in range(ground.plane.shape[0] - 1, -1, -1):
+    for k in range(ground.field.first - 1, -1, -1):
         if ground.plane[k] != g:
             continue
         x = y = 0.0
@@ -653,7 +653,7 @@ def _face_on_patches(a: Near, i: int, g: int, n) -> None:
     ground = a.ground
     p = -1
     sh = a.shapes
-    for k in range(ground.plane.shape[0]):
+    for k in range(ground.field.first):
         if ground.plane[k] != g or _is_beside(ground, k, ground.circle, sh, i):
             continue
         count, _ = fill_face(a, i, (-n[0], -n[1], -n[2]))

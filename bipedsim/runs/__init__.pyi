@@ -41,7 +41,6 @@ from .runner import (
 from .saved_step import (
     Replayed as Replayed,
     is_step as is_step,
-    patches_of as patches_of,
     replay_step as replay_step,
     watch as watch,
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -25,7 +25,7 @@ from bipedsim.objects import parse_objects
 from bipedsim.plates import parse_plates
 from bipedsim.recording import ABSENT_MODE, COLUMNS, OBJECT_COMPONENTS, Recording
 from bipedsim.runs.faults import FIELDS, Fault
-from bipedsim.runs.saved_step import patches_of, settings_of
+from bipedsim.runs.saved_step import settings_of
 from bipedsim.sim import Simulator, read_gantry
 
 FORMAT = "bipedsim run 1"
@@ -61,7 +61,7 @@ def describe_run(sim: Simulator, faults: Sequence[Fault] = ()) -> dict[str, Any]
         # These are the values as given, since normalised rotations and closed loops may differ by a bit.
         "q": q.tolist(),
         "v": v.tolist(),
-        "ground": {name: array.tolist() for name, array in sim.ground.arrays()._asdict().items()},
+        "ground": {name: array.tolist() for name, array in sim.ground.saved().items()},
         "faults": [str(fault) for fault in faults],
         **({} if sim.objects is None else {"objects": [one.text() for one in sim.objects.configs]}),
         **({} if sim.gantry is None else {"gantry": sim.gantry.config.text()}),
@@ -271,7 +271,8 @@ def _begin(
 
 def _ground(changes: Changes, run: Mapping[str, Any]) -> Ground:
     """Return the ground of the changes, or else that of the run, both without force plates."""
-    return Ground(get_ground(changes.ground).patches if changes.ground else patches_of(run["ground"]))
+    ground = get_ground(changes.ground) if changes.ground else Ground.of_saved(run["ground"])
+    return replace(ground, source="", force_plates=())
 
 
 def _begin_robot(

@@ -22,7 +22,7 @@ from bipedsim.config import OWN, own_content
 from bipedsim.contact import CONTACT_MODELS, make_contact_model, mode_name
 from bipedsim.dynamics import Dynamics
 from bipedsim.errors import ConfigError, RecordingError
-from bipedsim.ground import Ground, Patch
+from bipedsim.ground import Ground
 from bipedsim.model import ROBOTS, HardwareParams, Robot, load_robot, perturbed
 from bipedsim.numerics import Array
 from bipedsim.objects import parse_objects
@@ -78,7 +78,7 @@ def save_step(path: Path, sim: Simulator, begun: Mapping[str, NDArray[Any]]) -> 
         OSError: The file cannot be written.
     """
     settings = settings_of(sim)
-    kept: dict[str, Any] = {f"ground_{name}": array for name, array in sim.ground.arrays()._asdict().items()}
+    kept: dict[str, Any] = {f"ground_{name}": array for name, array in sim.ground.saved().items()}
     if sim.objects is not None:
         # Objects take their step after or together with the robot, so they are still in their initial state here.
         settings["objects"] = [one.text() for one in sim.objects.configs]
@@ -203,7 +203,7 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
         begun = {name: kept[name] for name in ("q", "v", "torque", "push", "damping")}
         # Older files do not store the active joint limits; the step then starts without active ones.
         begun["held"] = kept.get("held", np.zeros(0, dtype=np.int64))
-        patches = patches_of({name.removeprefix("ground_"): value for name, value in kept.items()})
+        ground = Ground.of_saved({name.removeprefix("ground_"): value for name, value in kept.items()})
     except (OSError, ValueError, LookupError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise RecordingError(f"not a step that a monitor saved ({error})", path) from error
     robot = load_robot(name_of_robot)
@@ -219,7 +219,6 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
         )
     plant = dataclasses.replace(plant, joint_damping=begun["damping"])
     shapes = plant.shapes.shapes if hardware.body_contact else ()
-    ground = Ground(patches)
     objects_with = _objects_again(path, about.get("objects", ()), kept, robot, ground, h)
     results = []
     for name in CONTACT_MODELS:
@@ -272,21 +271,3 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
             )
         )
     return tuple(results)
-
-
-def patches_of(kept: Mapping[str, Any]) -> tuple[Patch, ...]:
-    """Make the patches of a ground from its arrays, or lists, by name (:meth:`bipedsim.ground.Ground.arrays`)."""
-    patches = []
-    region = np.asarray(kept["region"])
-    for i, count in enumerate(kept["counts"]):
-        static, dynamic = float(kept["mu_static"][i]), float(kept["mu_dynamic"][i])
-        patches.append(
-            Patch(
-                kept["point"][i],
-                kept["rotation"][i],
-                region[i, :count] if count else None,
-                None if np.isnan(static) else static,
-                None if np.isnan(dynamic) else dynamic,
-            )
-        )
-    return tuple(patches)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
 from bipedsim.model import HardwareParams, Robot
 from bipedsim.objects import ObjectConfig
@@ -66,6 +67,9 @@ def assemble(sim: Core, plant: Robot, events: bool) -> tuple[Steps, tuple[Partic
     shapes = plant.shapes.shapes if sim.hardware.body_contact else ()
     objects: Objects | None = None
     if config.objects:
+        if sim.ground.field is not None:
+            problem = "cannot rest on a height field yet. Remove the objects, or use a ground of patches"
+            raise ConfigError(problem, "objects", len(config.objects))
         # The collision library takes long to load, so it is loaded only for objects.
         from bipedsim.sim.objects import Objects
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bipedsim.dynamics import BodyPoints, Tree, approach, closest, lowest_point, patch_below, twist_of
+from bipedsim.dynamics import BodyPoints, Tree, approach, closest, lowest_point, patch_below, triangle_below, twist_of
 from bipedsim.ground import GroundArrays
 from bipedsim.numerics import Array, cross, entry, kernel, point_velocity
 from bipedsim.touch.contacts import WORLD, Contacts, add, clear, may_touch
@@ -64,6 +64,11 @@ def _find_on_ground(s: Any, v: Array) -> None:
                 lowest = gap + nx * q[0] + ny * q[1] + nz * q[2] - b.ball[p] - ring - ROUNDING
                 fastest = speed + mx * q[0] + my * q[1] + mz * q[2] - ring * turn - ROUNDING
                 if may_touch(lowest, fastest, t.h):
+                    _find_on_plane(b, t, ground, s.contacts, p, g, s.mu, s.restitution)
+        if ground.field.heights.shape[0] > 0:
+            for p in range(b.begin[i], b.end[i]):
+                g = triangle_below(b, p, pose, ground)
+                if g >= 0:
                     _find_on_plane(b, t, ground, s.contacts, p, g, s.mu, s.restitution)
 
 

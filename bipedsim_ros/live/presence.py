@@ -16,7 +16,6 @@ from bipedsim.ground import Ground, get_ground
 from bipedsim.model import Robot, load_robot
 from bipedsim.objects import ObjectConfig, parse_objects
 from bipedsim.recording import schema
-from bipedsim.runs import patches_of
 from bipedsim.view.page import pushes_at
 from bipedsim_ros.live.newest import Newest
 from bipedsim_ros.wire import MessageError, parse, relative, topics
@@ -144,7 +143,7 @@ class Presence:
         name = self._robot or str(run["robot"])
         try:
             return RunningRobot(
-                load_robot(name), Ground(patches_of(run["ground"])), parse_objects(run.get("objects", ())), run
+                load_robot(name), Ground.of_saved(run["ground"]), parse_objects(run.get("objects", ())), run
             )
         except BipedSimError as error:
             raise ConfigError(

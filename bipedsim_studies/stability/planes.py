@@ -29,10 +29,10 @@ class FeetOnPlane:
     """
 
     def __init__(self, robot: Robot, ground: Ground) -> None:
-        if len(ground.patches) != 1 or ground.patches[0].region is not None:
+        if len(ground.patches) != 1 or ground.patches[0].region is not None or ground.field is not None:
             raise ConfigError(
                 "a return map needs one endless plane, such as `flat` or a slope, on which strides are the same "
-                f"everywhere; this one has {len(ground.patches)} patches or a border",
+                f"everywhere; this one has {len(ground.patches)} patches, a border or a height field",
                 "ground",
             )
         if not robot.soles:

@@ -160,7 +160,7 @@ def test_arrays_hold_every_patch() -> None:
     assert np.array_equal(arrays.mu_static, [np.nan, 0.3, 0.9], equal_nan=True)
     assert np.array_equal(arrays.mu_dynamic, [np.nan, 0.2, 0.9], equal_nan=True)
     assert arrays.plane.tolist() == [0, 1, 0]
-    for array in arrays:
+    for array in (*arrays[:-1], *arrays.field[1::4]):
         assert array.flags.c_contiguous
         assert array.dtype in (np.float64, np.int64)
     assert Ground.flat().arrays().region.shape == (1, 1, 2)
@@ -226,7 +226,7 @@ def test_impossible_grounds_are_refused(build: Any, place: str) -> None:
 def test_every_ground_that_comes_along_can_be_stood_on(name: str) -> None:
     ground = get_ground(name)
     assert ground.height(0.0, 0.0) == 0.0
-    assert ground.arrays().counts.shape == (len(ground.patches),)
+    assert ground.arrays().field.first == len(ground.patches)
 
 
 def test_grounds_are_found_by_name_and_by_path(tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ patches:
         Patch(rotation_world_patch=np.array([[1, 0, 0], [0, 0.8, -0.6], [0, 0.6, 0.8]]), name="patch 1"),
     ]
     assert [patch.name for patch in ground.patches] == [patch.name for patch in expected]
-    for ours, theirs in zip(ground.arrays(), Ground(tuple(expected)).arrays(), strict=True):
+    for ours, theirs in zip(ground.arrays()[:-1], Ground(tuple(expected)).arrays()[:-1], strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-15)
 
 

@@ -153,7 +153,7 @@ class Terrain:
 
     def __init__(self, ground: Ground, soles: Sequence[Sole], params: TerrainParams, step_height: float) -> None:
         self._ground: GroundArrays = ground.arrays()
-        self._names = [patch.name for patch in ground.patches]
+        self._names = dict(enumerate(patch.name for patch in ground.patches))
         self._params = params
         self._step_height = step_height
         self._bare = [(s.vertices.min(axis=0) - s.centre, s.vertices.max(axis=0) - s.centre) for s in soles]
@@ -205,8 +205,9 @@ class Terrain:
                 "step (a gap, or treads that are too short); a smaller foothold_margin or a longer step may help"
             )
         direction = "up" if foothold.rise > 0.0 else "down"
+        name = self._names.get(foothold.patch, "field")
         return (
-            f"{self._names[foothold.patch]!r} is {abs(foothold.rise):.3g} m {direction} from the foot that stands, "
+            f"{name!r} is {abs(foothold.rise):.3g} m {direction} from the foot that stands, "
             f"and climb_most is {self._params.climb_most:g} m"
         )
 

@@ -14,7 +14,6 @@ from bipedsim.errors import ConfigError, RecordingError, UnknownNameError
 from bipedsim.ground import GROUNDS, Ground, get_ground
 from bipedsim.model import Robot
 from bipedsim.recording import Recording
-from bipedsim.runs import patches_of
 from bipedsim.view.animation.camera import VIEWS
 from bipedsim.view.animation.motion import frame_times, interval, read_motion
 from bipedsim.view.animation.skeleton import Skeleton
@@ -143,7 +142,7 @@ def ground_of(recording: Recording) -> Ground:
         RecordingError: The ground was a user's file, of which the recording contains only the name.
     """
     if "ground" in recording.run:
-        return Ground(patches_of(recording.run["ground"]))
+        return Ground.of_saved(recording.run["ground"])
     name = recording.about.get("ground")
     if not name:
         return Ground.flat()

@@ -92,7 +92,13 @@ class ViewArtists:
         if coordinates and view != "3d":
             self._draw_coordinates("x, forward [m]" if view == "side" else "y, to the left [m]")
         self._patches: list[tuple[Patch, Any, Any]] = []
+        self._field: Any = None
         if view == "3d":
+            if stage.ground.field is not None:
+                look: Any = {"facecolors": SOIL_COLOUR, "edgecolors": SURFACE_COLOUR, "linewidths": 0.3}
+                self._field = PolyCollection([], **look)
+                self._mesh = stage.ground.field.mesh()
+                ax.add_collection(self._field, autolim=False)
             for patch in stage.ground.patches:
                 face = Polygon(np.zeros((3, 2)), facecolor=SOIL_COLOUR, edgecolor=SURFACE_COLOUR, linewidth=0.6)
                 lines = LineCollection([], colors=SURFACE_COLOUR, linewidths=0.4, alpha=0.6)
@@ -129,6 +135,8 @@ class ViewArtists:
         if self._view == "3d":
             for patch, face, lines in self._patches:
                 self._draw_patch(patch, face, lines, stage.target[i])
+            if self._field is not None:
+                self._draw_field(stage.target[i])
         else:
             self._draw_section(limits, stage.target[i])
         lines, order = drawn_skeleton(stage.skeleton, camera, points)
@@ -185,6 +193,18 @@ class ViewArtists:
         top = np.where(np.isnan(heights), bottom, heights)
         self._soil.set_xy(np.concatenate([np.column_stack([across, top]), [[limits[1], bottom], [limits[0], bottom]]]))
         self._surface.set_data(across, heights)
+
+    def _draw_field(self, target: Array) -> None:
+        """Draw the part of the height field around the robot, the farthest triangles first."""
+        field = self._stage.ground.field
+        assert field is not None
+        vertices, triangles = self._mesh
+        middle = vertices[triangles].mean(axis=1)
+        near = abs(middle[:, :2] - target[:2]).max(axis=1) < PLANE * self._stage.size
+        order = np.argsort(self.camera.depth(middle[near]))
+        self._field.set_verts(
+            list(self.camera.project(vertices[triangles[near][order]].reshape(-1, 3)).reshape(-1, 3, 2))
+        )
 
     def _draw_patch(self, patch: Patch, face: Any, lines: Any, target: Array) -> None:
         """Draw the region of a patch, or a square with a grid around the robot for an unbounded plane."""

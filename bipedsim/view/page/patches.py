@@ -1,4 +1,4 @@
-"""Show the ground in the scene: patches coloured by friction, and a grid on unbounded planes."""
+"""Show the ground in the scene: patches and height field coloured by friction, and a grid on unbounded planes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pinocchio as pin
 
 from bipedsim.ground import Ground, Patch
 from bipedsim.model import Sole
+from bipedsim.numerics import Array
 from bipedsim.view.page.layers import Layer, place, rgb
 from bipedsim.view.palette import SOIL_COLOUR, SURFACE_COLOUR
 
@@ -62,6 +63,26 @@ def add_ground(scene: Any, root: str, ground: Ground, soles: tuple[Sole, ...], l
             layers["ground"].see(scene.add_line_segments(f"{name}/border", ring, rgb(SURFACE_COLOUR), thickness=0.006))
         middle = (0.0, 0.0) if region is None else tuple(region.mean(axis=0))
         layers["names"].see(scene.add_label(f"{name}/name", patch_text(patch, soles), position=(*middle, 0.02)))
+    if (field := ground.field) is not None:
+        vertices, triangles = field.mesh()
+        plane = field.plane(*field.centre)
+        assert plane is not None, "the centre is inside"
+        look: Any = {"color": rgb(friction_colour(plane)), "flat_shading": True, "side": "double"}
+        layers["ground"].see(scene.add_mesh_simple(f"{root}/field", vertices, triangles, cast_shadow=False, **look))
+        # Every line of the grid would hide the surface, so about forty along each edge are drawn.
+        grid = vertices.reshape(*field.heights.shape, 3) + np.array([0.0, 0.0, ON_TOP])
+        every = max(1, round(max(field.heights.shape) / 40))
+        lines = [np.stack([g[:-1], g[1:]], axis=2).reshape(-1, 2, 3) for g in _rows(grid, every)]
+        layers["ground"].see(
+            scene.add_line_segments(f"{root}/field_grid", np.concatenate(lines), rgb(SURFACE_COLOUR), thickness=0.004)
+        )
+        position = (*field.centre, float(field.height(*field.centre)) + 0.02)
+        layers["names"].see(scene.add_label(f"{root}/field_name", patch_text(plane, soles), position=position))
+
+
+def _rows(grid: Array, every: int) -> tuple[Array, Array]:
+    """Return every n-th line of a grid (X, Y, 3) of points along both directions, (points, lines, 3) each."""
+    return grid[:, ::every], grid[::every].transpose(1, 0, 2)
 
 
 def friction_colour(patch: Patch) -> str:

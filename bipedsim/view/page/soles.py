@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bipedsim.ground import Ground, Patch
+from bipedsim.ground import Ground
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Flags
 from bipedsim.view.animation import ARROW, LONGEST
@@ -77,7 +77,7 @@ class SoleNodes:
             layer.see(foot.cone, False)
             return
         at = state.soles[k].act(cop)
-        patch = self._patch(at)
+        patch = self._ground.patch_below(at)
         mu = self._robot.soles[k].friction_static if patch.friction_static is None else patch.friction_static
         used = np.nan if instant.friction_used is None else float(instant.friction_used[k])
         tenth = int(np.clip(np.nan_to_num(used) * 10.0, 0.0, 10.0))
@@ -93,13 +93,6 @@ class SoleNodes:
         turn = state.soles[k].rotation.T @ patch.rotation_world_patch
         foot.cone.position, foot.cone.wxyz = tuple(rounded(cop)), tuple(wxyz(turn))
         layer.see(foot.cone, True)
-
-    def _patch(self, at: Array) -> Patch:
-        """Return the patch below a point (3,) in the world: of those that contain it, the nearest, then the topmost."""
-        patches = self._ground.patches
-        local = [(at - patch.point_world) @ patch.rotation_world_patch for patch in patches]
-        over = [i for i, patch in enumerate(patches) if patch.contains(local[i][:2])] or [0]
-        return patches[min(over, key=lambda i: (round(abs(float(local[i][2])), 3), -i))]
 
 
 class _FootNodes:

@@ -1,0 +1,357 @@
+"""Find the corners of a height field under a sole.
+
+Seen along the normal of the sole, the field is a height over the (x, y) of the sole frame, linear on each triangle. Its
+roof over the sole (:mod:`bipedsim.ground.bridging`) has three kinds of corners:
+
+* grid points under the sole,
+* crossings of an edge of the field and an edge of the sole,
+* points of the field under the vertices of the sole.
+
+The kernel lists each of them once, unless the field is plane there. Its cost does not depend on the size of the field.
+
+Triangles steeper than ``STEEPEST_FACE`` relative to the sole are the risers of steps. They have no corners of their
+own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bipedsim.ground.field import highest_near, triangle_at
+from bipedsim.numerics import MERGE, kernel
+
+NEAR = 0.02
+"""Height of a foot above which it does not rest on any face [m]."""
+STEEPEST_FACE = 0.7
+"""Largest slope of a face relative to the sole."""
+STEEPEST_SOLE = 0.75
+"""Smallest z of the normal of a sole that may be flat on the field; a steeper one touches it with its lowest vertex."""
+
+
+@kernel
+def below_sole(R, p, vertices, n, limit, ground, work):
+    """List the corners under a sole in ``work``; return the triangle with the lowest gap, -1 for none.
+
+    Args:
+        limit: Depth [m] below which a corner is next to the foot and not under it.
+        R, p, vertices, n, ground, work: As in :func:`bipedsim.ground.support.choose_patch`. The results are
+            ``work.corner``, ``work.owner``, ``work.field_corners``, ``work.whole`` and ``work.low``.
+    """
+    work.field_corners[0] = 0
+    work.whole[0] = True
+    f = ground.field
+    low = np.inf
+    far = 0.0
+    for k in range(n):
+        low = min(low, p[2] + R[2, 0] * vertices[k, 0] + R[2, 1] * vertices[k, 1])
+        far = max(far, vertices[k, 0] * vertices[k, 0] + vertices[k, 1] * vertices[k, 1])
+    far = np.sqrt(far)
+    up = low - highest_near(f, p[0], p[1], far + NEAR)
+    if n < 3 or R[2, 2] < STEEPEST_SOLE or not up < NEAR:
+        return _below_vertices(R, p, vertices, n, limit, ground, work)
+    if not _place_nodes(R, p, vertices, n, far, ground, work):
+        return -1
+    total = _crossings(R, vertices, n, ground, work)
+    total = _under_vertices(R, p, vertices, n, total, ground, work)
+    kept = 0
+    owner = -1
+    work.low[0] = np.inf
+    for i in range(total):
+        gap = work.corner[i, 2]
+        if gap < -limit:
+            work.whole[0] = False
+            continue
+        for a in range(3):
+            work.corner[kept, a] = work.corner[i, a]
+        work.owner[kept] = work.owner[i]
+        kept += 1
+        if gap < work.low[0]:
+            work.low[0] = gap
+            owner = work.owner[i]
+    work.field_corners[0] = kept
+    if owner < 0:
+        return -1
+    for i in range(kept):
+        work.whole[0] = work.whole[0] and ground.plane[work.owner[i]] == ground.plane[owner]
+    work.low[0] *= _along(R, owner, ground)
+    return owner
+
+
+@kernel
+def _along(R, i, ground):
+    """Return the cosine of the angle between the normals of a sole and of triangle ``i``."""
+    axes = ground.rotation[i]
+    return axes[0, 2] * R[0, 2] + axes[1, 2] * R[1, 2] + axes[2, 2] * R[2, 2]
+
+
+@kernel
+def _below_vertices(R, p, vertices, n, limit, ground, work):
+    """Return the triangle whose plane is closest to the vertex above it, and fill ``work.low`` with the distance [m].
+
+    This is for points, lines, and soles that are steep or far from the field.
+    """
+    owner = -1
+    work.low[0] = np.inf
+    for k in range(n):
+        x = p[0] + R[0, 0] * vertices[k, 0] + R[0, 1] * vertices[k, 1]
+        y = p[1] + R[1, 0] * vertices[k, 0] + R[1, 1] * vertices[k, 1]
+        z = p[2] + R[2, 0] * vertices[k, 0] + R[2, 1] * vertices[k, 1]
+        i = triangle_at(ground.field, x, y)
+        if i < 0:
+            continue
+        height = height_above(ground, i, x, y, z)
+        if -limit <= height < work.low[0]:
+            work.low[0] = height
+            owner = i
+    return owner
+
+
+@kernel
+def height_above(ground, i, x, y, z):
+    """Return the distance of a world point [m] from the plane of patch ``i``, negative below it."""
+    axes = ground.rotation[i]
+    q = ground.point[i]
+    return axes[0, 2] * (x - q[0]) + axes[1, 2] * (y - q[1]) + axes[2, 2] * (z - q[2])
+
+
+@kernel
+def _place_nodes(R, p, vertices, n, far, ground, work):
+    """Fill ``work.node`` with the grid points around a sole, in its frame; return whether there are any.
+
+    Bit k of ``work.outside`` is set if the point is beyond edge k of the sole. It is -1 where the field is plane,
+    because neither the point nor an edge from it is then a corner of the roof.
+    """
+    f = ground.field
+    nx, ny = f.heights.shape
+    # A point at the gap g under the sole is offset by g times the tilt in the plan view.
+    i = triangle_at(f, p[0], p[1])
+    deepest = 0.0 if i < 0 else max(height_above(ground, i, p[0], p[1], p[2]), 0.0)
+    deepest += NEAR + STEEPEST_FACE * work.width[0]
+    left, right, front, back = np.inf, -np.inf, -np.inf, np.inf
+    for k in range(n):
+        x = p[0] + R[0, 0] * vertices[k, 0] + R[0, 1] * vertices[k, 1]
+        y = p[1] + R[1, 0] * vertices[k, 0] + R[1, 1] * vertices[k, 1]
+        left, right = min(left, x, x - deepest * R[0, 2]), max(right, x, x - deepest * R[0, 2])
+        back, front = min(back, y, y - deepest * R[1, 2]), max(front, y, y - deepest * R[1, 2])
+    w = work.window
+    w[0] = min(max(int(np.floor((left - f.x) / f.cell)), 0), nx - 1)
+    w[1] = min(max(int(np.ceil((right - f.x) / f.cell)), 0), nx - 1)
+    w[2] = min(max(int(np.floor((back - f.y) / f.cell)), 0), ny - 1)
+    w[3] = min(max(int(np.ceil((front - f.y) / f.cell)), 0), ny - 1)
+    columns = w[3] - w[2] + 1
+    # Far below a tilted sole, no corner can be part of a face that matters.
+    w[1] = min(w[1], w[0] + work.outside.shape[0] // columns - 1)
+    if w[1] <= w[0] or w[3] <= w[2]:
+        return False
+    for i in range(w[0], w[1] + 1):
+        dx = f.x + i * f.cell - p[0]
+        for j in range(w[2], w[3] + 1):
+            k = (i - w[0]) * columns + j - w[2]
+            if not f.kinks[i, j]:
+                work.outside[k] = -1
+                continue
+            dy = f.y + j * f.cell - p[1]
+            dz = f.heights[i, j] - p[2]
+            x = R[0, 0] * dx + R[1, 0] * dy + R[2, 0] * dz
+            y = R[0, 1] * dx + R[1, 1] * dy + R[2, 1] * dz
+            work.node[k, 0] = x
+            work.node[k, 1] = y
+            work.node[k, 2] = -(R[0, 2] * dx + R[1, 2] * dy + R[2, 2] * dz)
+            outside = 0
+            for e in range(n):
+                if _inside(vertices, n, e, x, y) < 0.0:
+                    outside |= 1 << e
+            work.outside[k] = outside
+    return True
+
+
+@kernel
+def _inside(vertices, n, e, x, y):
+    """Return the distance of (x, y) inside edge ``e`` of a polygon times the length of the edge [m^2]."""
+    a = vertices[e]
+    b = vertices[e + 1 if e + 1 < n else 0]
+    return (b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0])
+
+
+@kernel
+def _flatter(R, a, b, ground):
+    """Return which of two triangles, -1 for none, is flatter relative to the sole; -1 if both are risers."""
+    of_a = _along(R, a, ground) if a >= 0 else 0.0
+    of_b = _along(R, b, ground) if b >= 0 else 0.0
+    if max(of_a, of_b) < STEEPEST_FACE:
+        return -1
+    return a if of_a >= of_b else b
+
+
+@kernel
+def _crossings(R, vertices, n, ground, work):
+    """List the grid points under the sole, and the crossings of edges of the field with those of the sole."""
+    w = work.window
+    columns = w[3] - w[2] + 1
+    total = 0
+    for i in range(w[0], w[1] + 1):
+        for j in range(w[2], w[3] + 1):
+            k = (i - w[0]) * columns + j - w[2]
+            if work.outside[k] < 0:
+                continue
+            if work.outside[k] == 0:
+                owner = -1
+                for e in range(6):
+                    owner = _flatter(R, owner, _around(ground.field, i, j, e), ground)
+                if owner >= 0:
+                    total = _add(work, total, k, k, 0.0, owner)
+            for e in range(3):
+                if (e != 1 and i == w[1]) or (e != 0 and j == w[3]):
+                    continue
+                m = k + (columns if e != 1 else 0) + (1 if e != 0 else 0)
+                if work.outside[m] < 0 or work.outside[k] & work.outside[m] or not work.outside[k] | work.outside[m]:
+                    continue
+                owner = _beside_edge(R, i, j, e, ground)
+                t0, t1 = _clip(work, k, m, vertices, n)
+                if owner < 0 or t0 >= t1:
+                    continue
+                if t0 > 0.0:
+                    total = _add(work, total, k, m, t0, owner)
+                if t1 < 1.0:
+                    total = _add(work, total, k, m, t1, owner)
+    return total
+
+
+@kernel
+def _around(f, i, j, e):
+    """Return triangle ``e`` of the six around grid point (i, j), counter-clockwise from +x; -1 beyond the border."""
+    nx, ny = f.heights.shape
+    i -= 1 if 2 <= e <= 4 else 0
+    j -= 1 if e >= 3 else 0
+    if not (0 <= i < nx - 1 and 0 <= j < ny - 1):
+        return -1
+    return f.first + 2 * (i * (ny - 1) + j) + e % 2
+
+
+@kernel
+def _beside_edge(R, i, j, e, ground):
+    """Return the flatter triangle next to the edge from grid point (i, j) along x, along y or to (i + 1, j + 1)."""
+    first = 0 if e != 1 else 1
+    second = 5 if e == 0 else 2 if e == 1 else 1
+    return _flatter(R, _around(ground.field, i, j, first), _around(ground.field, i, j, second), ground)
+
+
+@kernel
+def _add(work, total, a, b, t, owner):
+    """Add the point at the share ``t`` of the way from node ``a`` to node ``b``; return the new number of corners."""
+    for c in range(3):
+        work.corner[total, c] = work.node[a, c] + t * (work.node[b, c] - work.node[a, c])
+    work.owner[total] = owner
+    return total + 1
+
+
+@kernel
+def _clip(work, a, b, vertices, n):
+    """Return the shares of the way from node ``a`` to node ``b`` between which the edge is under the sole."""
+    t0, t1 = 0.0, 1.0
+    for e in range(n):
+        of_a = _inside(vertices, n, e, work.node[a, 0], work.node[a, 1])
+        of_b = _inside(vertices, n, e, work.node[b, 0], work.node[b, 1])
+        if of_a < 0.0 and of_b < 0.0:
+            return 1.0, 0.0
+        if of_a < 0.0:
+            t0 = max(t0, of_a / (of_a - of_b))
+        elif of_b < 0.0:
+            t1 = min(t1, of_a / (of_a - of_b))
+    return t0, t1
+
+
+@kernel
+def _under_vertices(R, p, vertices, n, total, ground, work):
+    """List the points of the field under the vertices of the sole."""
+    for k in range(n):
+        x = p[0] + R[0, 0] * vertices[k, 0] + R[0, 1] * vertices[k, 1]
+        y = p[1] + R[1, 0] * vertices[k, 0] + R[1, 1] * vertices[k, 1]
+        z = p[2] + R[2, 0] * vertices[k, 0] + R[2, 1] * vertices[k, 1]
+        gap = 0.0
+        last = -1
+        for _ in range(4):
+            i = triangle_at(ground.field, x - gap * R[0, 2], y - gap * R[1, 2])
+            if i < 0 or i == last:
+                last = i
+                break
+            along = _along(R, i, ground)
+            if along < STEEPEST_FACE:
+                last = -1
+                break
+            gap = height_above(ground, i, x, y, z) / along
+            last = i
+        if last < 0:
+            work.whole[0] = False
+            continue
+        work.corner[total, 0] = vertices[k, 0]
+        work.corner[total, 1] = vertices[k, 1]
+        work.corner[total, 2] = gap
+        work.owner[total] = last
+        total += 1
+    return total
+
+
+@kernel
+def closest_on_field(x, y, z, reach, ground, point):
+    """Fill ``point`` (3,) with the point of the field closest to a ball's centre above it; return its triangle.
+
+    Args:
+        x, y, z: Centre in the world [m].
+        reach: Distance in the plan view within which points are considered [m].
+
+    Returns:
+        The triangle, -1 for none, and whether the closest point is inside it and not on its border.
+    """
+    f = ground.field
+    nx, ny = f.heights.shape
+    nearest = np.inf
+    owner = -1
+    within = False
+    for i in range(max(int((x - reach - f.x) / f.cell), 0), min(int((x + reach - f.x) / f.cell), nx - 2) + 1):
+        for j in range(max(int((y - reach - f.y) / f.cell), 0), min(int((y + reach - f.y) / f.cell), ny - 2) + 1):
+            for t in range(f.first + 2 * (i * (ny - 1) + j), f.first + 2 * (i * (ny - 1) + j) + 2):
+                height = height_above(ground, t, x, y, z)
+                if height * height >= nearest or height < 0.0:
+                    continue
+                u, v, inside = _closest_in(ground, t, x, y, z)
+                du, dv = _local(ground, t, x, y, z)
+                away = height * height + (du - u) * (du - u) + (dv - v) * (dv - v)
+                if away < nearest:
+                    nearest, owner, within = away, t, inside
+                    for a in range(3):
+                        axes = ground.rotation[t, a]
+                        point[a] = ground.point[t, a] + axes[0] * u + axes[1] * v
+    return owner, within
+
+
+@kernel
+def _local(ground, t, x, y, z):
+    """Return the coordinates of a world point in the plane of triangle ``t`` [m]."""
+    axes = ground.rotation[t]
+    dx, dy, dz = x - ground.point[t, 0], y - ground.point[t, 1], z - ground.point[t, 2]
+    u = axes[0, 0] * dx + axes[1, 0] * dy + axes[2, 0] * dz
+    return u, axes[0, 1] * dx + axes[1, 1] * dy + axes[2, 1] * dz
+
+
+@kernel
+def _closest_in(ground, t, x, y, z):
+    """Return the point (u, v) of triangle ``t`` closest to a world point, and whether it is off the border."""
+    u, v = _local(ground, t, x, y, z)
+    corners = ground.region[t]
+    nearest = np.inf
+    inside = True
+    best_u, best_v = u, v
+    for e in range(3):
+        a = corners[e]
+        b = corners[e + 1 if e < 2 else 0]
+        if _inside(corners, 3, e, u, v) > MERGE * MERGE:
+            continue
+        inside = False
+        ex, ey = b[0] - a[0], b[1] - a[1]
+        share = min(max(((u - a[0]) * ex + (v - a[1]) * ey) / (ex * ex + ey * ey), 0.0), 1.0)
+        cu, cv = a[0] + share * ex, a[1] + share * ey
+        away = (u - cu) * (u - cu) + (v - cv) * (v - cv)
+        if away < nearest:
+            nearest, best_u, best_v = away, cu, cv
+    return best_u, best_v, inside

@@ -1,0 +1,242 @@
+"""Height fields: their triangles, their kernels, files and generators, compared with brute force and closed forms."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from footing_support import Foot
+from hypothesis import given, settings, strategies as st
+from PIL import Image
+
+from bipedsim.errors import ConfigError
+from bipedsim.ground import Field, Ground, Patch, PlacedSole, bridge, get_ground, make_ground, surface, triangle_at
+from bipedsim.ground.bridging import FLUSH
+from bipedsim.ground.terrains import Grid, Terrains
+
+RNG = np.random.default_rng(5)
+ROUGH = Ground(field=Field(RNG.uniform(-0.01, 0.01, (41, 31)), 0.05, (0.3, -0.2)))
+
+
+def brute_force_height(field: Field, x: float, y: float) -> float:
+    """Return the height at (x, y) as the mean of the corners of the triangle there, with barycentric weights."""
+    vertices, triangles = field.mesh()
+    for a, b, c in vertices[triangles]:
+        weights = np.linalg.solve(np.array([[*a[:2], 1.0], [*b[:2], 1.0], [*c[:2], 1.0]]).T, [x, y, 1.0])
+        if weights.min() >= -1e-12:
+            return float(weights @ [a[2], b[2], c[2]])
+    return math.nan
+
+
+@settings(max_examples=60, deadline=None)
+@given(x=st.floats(-0.8, 1.4), y=st.floats(-1.1, 0.7))
+def test_heights_are_those_of_the_triangles(x: float, y: float) -> None:
+    field = ROUGH.field
+    assert field is not None
+    expected = brute_force_height(field, x, y)
+    assert ROUGH.height(x, y) == pytest.approx(expected, abs=1e-15, nan_ok=True)
+    arrays = ROUGH.arrays()
+    z, patch = surface(arrays, x, y)
+    assert z == pytest.approx(expected, abs=1e-15, nan_ok=True)
+    assert patch == triangle_at(arrays.field, x, y)
+    assert (patch == -1) == math.isnan(expected)
+
+
+def test_triangles_are_patches() -> None:
+    field = ROUGH.field
+    assert field is not None
+    a = Ground((Patch(),), field=field).arrays()
+    vertices, triangles = field.mesh()
+    world = a.point[1:, None] + np.einsum("tab,tvb->tva", a.rotation[1:, :, :2], a.region[1:, :3])
+    # The second triangle of a cell has the corners in another order than the mesh.
+    np.testing.assert_allclose(world, vertices[triangles], atol=1e-15)
+    np.testing.assert_allclose(
+        a.rotation[1:] @ a.rotation[1:].transpose(0, 2, 1), np.tile(np.eye(3), (2400, 1, 1)), atol=1e-15
+    )
+    assert (a.plane[1:] == np.arange(1, 2401)).all(), "no two are in one plane"
+    assert a.field.first == 1
+    assert a.field.kinks.all()
+
+
+@pytest.mark.parametrize("slope", [(0.0, 0.0), (0.2, -0.1), (1.0 / 3.0, 0.7)])
+def test_a_plane_is_one_plane(slope: tuple[float, float]) -> None:
+    grid = Grid.of_size((2.0, 3.0), 0.1)
+    arrays = Ground(field=Field(slope[0] * grid.x + slope[1] * grid.y, 0.1)).arrays()
+    assert set(arrays.plane) == {0}
+    assert not arrays.field.kinks[1:-1, 1:-1].any()
+
+
+def test_depth_and_pose_are_those_of_the_plane_below() -> None:
+    angle = 0.3
+    grid = Grid.of_size((2.0, 2.0), 0.1)
+    ground, plane = Ground(field=Field(math.tan(angle) * grid.x, 0.1)), Ground.slope(angle)
+    points = np.random.default_rng(0).uniform(-0.9, 0.9, (50, 3))
+    np.testing.assert_allclose(ground.depth(points, 0.005), plane.depth(points, 0.005), atol=1e-15)
+    assert ground.depth(np.array([[1.5, 0.0, -1.0]]), 0.005) == -np.inf
+    ours, theirs = (g.pose_on(0.33, -0.21, 0.7) for g in (ground, plane))
+    np.testing.assert_allclose(ours.homogeneous, theirs.homogeneous, atol=1e-15)
+    with pytest.raises(ConfigError):
+        ground.pose_on(1.5, 0.0)
+
+
+def test_field_and_patches_are_one_ground() -> None:
+    field = Field(np.array([[0.1, 0.1], [-0.1, -0.1]]), 1.0)
+    ground = Ground((Patch(),), field=field)
+    assert ground.height(np.array([-0.5, -0.25, 0.25, 3.0]), 0.0) == pytest.approx([0.1, 0.05, 0.0, 0.0])
+    arrays = ground.arrays()
+    assert [surface(arrays, x, 0.1)[1] for x in (0.25, 3.0)] == [0, 0]
+    assert surface(arrays, -0.25, 0.1)[1] > 0
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    at=st.tuples(st.floats(-0.6, 1.2), st.floats(-0.8, 0.4)),
+    turn=st.tuples(st.floats(-0.15, 0.15), st.floats(-0.15, 0.15), st.floats(-3.0, 3.0)),
+    high=st.floats(0.0, 0.01),
+)
+def test_a_sole_rests_on_a_face_of_the_roof(
+    at: tuple[float, float], turn: tuple[float, float, float], high: float
+) -> None:
+    """The face is above every point of the field under the sole, on it at its corners, and has the lowest point."""
+    R = pin.exp3(np.array([turn[0], turn[1], 0.0])) @ pin.exp3(np.array([0.0, 0.0, turn[2]]))
+    foot = FOOT
+    x, y = (a.ravel() for a in np.meshgrid(np.linspace(-0.1, 0.1, 41), np.linspace(-0.05, 0.05, 21)))
+
+    def gaps(p: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return the gaps along the normal of the sole, by bisection."""
+        low, up = np.full(x.shape, -0.2), np.full(x.shape, 0.2)
+        for _ in range(60):
+            middle = 0.5 * (low + up)
+            points = p + np.column_stack([x, y, -middle]) @ R.T
+            above = points[:, 2] > ROUGH.height(points[:, 0], points[:, 1])
+            low, up = np.where(above, middle, low), np.where(above, up, middle)
+        return low
+
+    p = np.array([*at, 0.1])
+    p += (high - gaps(p, x, y).min()) * R[:, 2]
+    patch = foot.patch(p, -1, R)
+    assert patch >= 0
+    foot.work.width[0] = 0.25
+    sole = PlacedSole(R, p, foot.vertices, foot.n)
+    patch, second, count = bridge(sole, -1, -1, np.array([0.0, 0.0, 1.0]), foot.ground, foot.work, foot.out)
+    assert patch >= 0
+    face = foot.work.face.copy()
+    if second < 0:
+        # The face is part of one triangle.
+        n, on_plane = foot.ground.rotation[patch, :, 2], foot.ground.point[patch]
+        face[:] = [*(-n @ R[:, :2] / (n @ R[:, 2])), n @ (p - on_plane) / (n @ R[:, 2])]
+        count = len(foot.support(p, patch, R))
+    assert count >= 3
+    of_face = face[2] - face[0] * x - face[1] * y
+    under = gaps(p, x, y)
+    assert (of_face <= under + 2.0 * FLUSH).all()
+    corners = foot.out[:count]
+    on = face[2] - corners @ face[:2]
+    np.testing.assert_allclose(gaps(p, *corners.T), on, atol=FLUSH)
+    assert min(on) <= under.min() + 1e-9
+
+
+FOOT = Foot(ROUGH)
+
+
+# --- files ---
+
+
+def test_numpy_and_images_are_read(tmp_path: Path) -> None:
+    heights = np.array([[0.0, 0.1, 0.2], [0.3, 0.4, 1.0]])
+    np.save(tmp_path / "h.npy", heights)
+    text = "field: {file: h.npy, scale: 2.0, offset: -0.1, cell: 0.5, centre: [1.0, 0.0], friction_static: 0.4}\n"
+    (tmp_path / "g.yaml").write_text(text)
+    ground = get_ground(tmp_path / "g.yaml")
+    assert ground.field is not None
+    assert ground.field.corner == (0.75, -0.5)
+    np.testing.assert_allclose(ground.field.heights, 2.0 * heights - 0.1, atol=1e-15)
+    assert set(ground.arrays().mu_static) == {0.4}
+    for dtype, full in ((np.uint8, 255), (np.uint16, 65535)):
+        # The last row of an image is at the smallest y.
+        pixels = np.round(heights.T[::-1] * full).astype(dtype)
+        Image.fromarray(pixels).save(tmp_path / "h.png")
+        field = get_ground(tmp_path / "h.png").field
+        assert field is not None
+        np.testing.assert_allclose(field.heights, heights, atol=0.5 / full)
+
+
+def test_damaged_files_are_refused(tmp_path: Path) -> None:
+    for name, content in {"a.npy": b"x", "b.png": b"x", "c.npy": None}.items():
+        if content is not None:
+            (tmp_path / name).write_bytes(content)
+        with pytest.raises(ConfigError) as caught:
+            make_ground({"field": {"file": str(tmp_path / name)}}, "here")
+        assert "here" in str(caught.value.place)
+    np.save(tmp_path / "bad.npy", np.array([[0.0, np.nan], [0.0, 0.0]]))
+    for values in (
+        {"file": str(tmp_path / "bad.npy")},
+        {"heights": [[0.0, 1.0]]},
+        {"heights": [[0.0, 1.0], [0.0]]},
+        {},
+        {"cell": 0.0, "stairs": {}},
+        {"sloped": {}, "friction_dynamic": 0.3},
+    ):
+        with pytest.raises(ConfigError):
+            make_ground({"field": values}, "here")
+
+
+def test_a_field_is_saved_with_its_ground() -> None:
+    field = Field(ROUGH.field.heights, 0.05, (0.3, -0.2), 0.5, 0.4)  # type: ignore[union-attr]
+    for ground in (Ground(field=field), Ground((Patch(), Patch(friction_static=0.2)), field=field), Ground.slope(0.1)):
+        again = Ground.of_saved({name: array.tolist() for name, array in ground.saved().items()})
+        for ours, theirs in zip(again.arrays()[:-1], ground.arrays()[:-1], strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+# --- generators ---
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Terrains)])
+def test_generators_repeat_and_start_level(name: str) -> None:
+    made = [make_ground({"field": {name: {}, "seed": seed, "size": [6.0, 4.0]}}, "here").field for seed in (1, 1, 2)]
+    first, again, other = (field.heights for field in made if field is not None)
+    assert first.shape == (121, 81)
+    assert np.isfinite(first).all()
+    np.testing.assert_array_equal(first, again)
+    seeded = name in ("random_uniform", "discrete_obstacles", "stepping_stones")
+    assert np.array_equal(first, other) != seeded or name == "stepping_stones"
+
+
+def heights(**generators: object) -> np.ndarray:
+    field = make_ground({"field": {"cell": 0.1, "size": [6.0, 6.0], **generators}}, "here").field
+    assert field is not None
+    return field.heights
+
+
+def test_shapes_of_generators() -> None:
+    x = np.linspace(-3.0, 3.0, 61)
+    stairs = heights(stairs={"step_width": 0.3, "step_height": 0.1})
+    np.testing.assert_allclose(stairs[[0, 30, 31, 33, 34, 60], 7], [0.0, 0.0, 0.1, 0.1, 0.2, 1.0], atol=1e-12)
+    np.testing.assert_allclose(heights(sloped={"slope": 0.2})[:, 3], 0.2 * x, atol=1e-12)
+    pyramid = heights(pyramid_sloped={"slope": 0.2, "platform_size": 1.0})
+    np.testing.assert_allclose(pyramid[:, 30], 0.2 * np.minimum(3.0 - abs(x), 2.5), atol=1e-9)
+    np.testing.assert_array_equal(pyramid, pyramid.T)
+    steps = heights(pyramid_stairs={"step_width": 0.5, "step_height": -0.1, "platform_size": 1.0})
+    np.testing.assert_allclose(steps[[0, 4, 5, 25, 30], 30], [0.0, 0.0, -0.1, -0.5, -0.5], atol=1e-12)
+    rough = heights(random_uniform={"min_height": -0.02, "max_height": 0.03, "step": 0.01, "downsampled_scale": 0.2})
+    np.testing.assert_allclose(rough[::2, ::2] * 100.0, np.round(rough[::2, ::2] * 100.0), atol=1e-9)
+    assert (rough.min(), rough.max()) == pytest.approx((-0.02, 0.03))
+    np.testing.assert_allclose(rough[1::2, ::2], 0.5 * (rough[:-1:2, ::2] + rough[2::2, ::2]), atol=1e-15)
+    stones = heights(stepping_stones={"stone_size": 0.4, "stone_distance": 0.2, "max_height": 0.05, "depth": -0.7})
+    assert set(stones[0]) <= {-0.7} | set(stones[stones >= -0.05])
+    assert (stones[:, [5, 11]] == -0.7).all(), "gaps along x"
+    assert (stones[25:36, 25:36] == 0.0).all()
+    rectangles = heights(discrete_obstacles={"max_height": 0.1, "num_rects": 40})
+    assert set(np.round(rectangles.ravel(), 9)) == {-0.1, -0.05, 0.0, 0.05, 0.1}
+
+
+def test_generators_are_added() -> None:
+    both = heights(sloped={"slope": 0.2}, wave={"amplitude": 0.1}, offset=0.3)
+    np.testing.assert_allclose(
+        both, heights(sloped={"slope": 0.2}) + heights(wave={"amplitude": 0.1}) + 0.3, atol=1e-15
+    )

@@ -1,0 +1,195 @@
+"""Bodies on height fields: as on the same planes, continuous across edges, without energy from contact."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given, settings, strategies as st
+from physics_support import G, box_robot, rectangle, special_robot
+from theory import MODELS, run, simulator, theory
+
+from bipedsim.contact.modes import RECOVERY
+from bipedsim.errors import ConfigError
+from bipedsim.ground import Field, Ground, make_ground
+from bipedsim.ground.terrains import Grid
+from bipedsim.model import Robot, load_robot
+from bipedsim.objects import ObjectConfig
+from bipedsim.sim.simulator import Simulator
+
+MASS, HEIGHT = 2.0, 0.05
+INERTIA = MASS / 12.0 * np.array([0.1**2 + 0.1**2, 0.2**2 + 0.1**2, 0.2**2 + 0.1**2])
+POINTS = np.array([[x, y, 0.0] for x in np.linspace(-0.1, 0.1, 101) for y in np.linspace(-0.05, 0.05, 26)])
+GRID = Grid.of_size((4.0, 2.0), 0.05)
+
+
+def of_height(z: np.ndarray) -> Ground:
+    return Ground(field=Field(z, GRID.cell))
+
+
+def rough(amplitude: float, seed: int = 0) -> Ground:
+    """Return random heights at every point of a grid of 0.1 m."""
+    shape = {"min_height": -amplitude, "max_height": amplitude, "step": 0.0, "downsampled_scale": 0.1}
+    return make_ground({"field": {"cell": 0.1, "size": [4.0, 4.0], "seed": seed, "random_uniform": shape}}, "rough")
+
+
+@pytest.fixture(scope="module")
+def brick(tmp_path_factory: pytest.TempPathFactory) -> Robot:
+    return box_robot(tmp_path_factory.mktemp("brick"), rectangle(0.2, 0.1), MASS, HEIGHT, tuple(INERTIA), 0.6, 0.6)
+
+
+def pose(sim: Simulator) -> pin.SE3:
+    return pin.XYZQUATToSE3(sim.q)
+
+
+def depth(sim: Simulator) -> float:
+    """Return how deep the sole is in the ground at most [m], by a grid of its points."""
+    return float(sim.ground.depth(POINTS @ pose(sim).rotation.T + pose(sim).translation, 0.005).max())
+
+
+def energy(sim: Simulator) -> float:
+    arm = np.array([0.0, 0.0, HEIGHT])
+    velocity, spin = sim.v[:3] + np.cross(sim.v[3:], arm), sim.v[3:]
+    kinetic = 0.5 * MASS * velocity @ velocity + 0.5 * spin @ (INERTIA * spin)
+    return float(kinetic + MASS * G * pose(sim).act(arm)[2])
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("angle", [0.0, 0.25])
+def test_a_plane_as_a_field_is_the_plane(brick: Robot, model: str, angle: float) -> None:
+    """A brick falls on a corner, tips over and slides or rests: all as on the plane, up to rounding."""
+    sims = [simulator(brick, model, g) for g in (of_height(math.tan(angle) * GRID.x), Ground.slope(angle))]
+    for sim in sims:
+        R = pin.rpy.rpyToMatrix(0.1, 0.2 - angle, 0.4)
+        sim.reset(pin.SE3ToXYZQUAT(pin.SE3(R, np.array([0.13, 0.02, 0.15 + 0.13 * math.tan(angle)]))))
+    for _ in range(800):
+        for sim in sims:
+            sim.advance(np.zeros(0))
+        # Iterative solvers amplify rounding at impacts.
+        np.testing.assert_allclose(sims[0].q, sims[1].q, atol=1e-6)
+    assert sims[0].contact.impulse[0, 2] > 0.0
+
+
+@pytest.mark.parametrize("name", ["biped14", pytest.param("talos", marks=pytest.mark.slow)])
+def test_a_robot_falls_as_on_the_plane(name: str) -> None:
+    """Feet and bodies of a robot without torques; the bodies touch triangles of one plane."""
+    robot = load_robot(name)
+    slope = 0.1
+    sims = [Simulator(robot, g, "lcp") for g in (of_height(slope * GRID.x), Ground.slope(math.atan(slope)))]
+    for sim in sims:
+        sim.reset(sim.ground.place(robot.q_nominal))
+    for k in range(900):
+        for sim in sims:
+            sim.advance(np.zeros(robot.nu))
+        # Contacts of bodies with limits in turn amplify rounding.
+        np.testing.assert_allclose(sims[0].q, sims[1].q, atol=1e-12 if k < 250 else 1e-2)
+    assert sims[0].q[2] < 0.5 * robot.q_nominal[2]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_brick_in_a_valley_lies_as_between_two_planes(brick: Robot, model: str) -> None:
+    """It touches both planes with its edges and lies level, half its length times the slope above the bottom."""
+    promised = theory(model)
+    sim = simulator(brick, model, of_height(0.2 * abs(GRID.x)))
+    sim.reset(np.array([0.0, 0.0, 0.06, 0.0, 0.0, 0.0, 1.0]))
+    run(sim, 1.0 + 2.0 * promised.rest)
+    sink = promised.depth(0.5 * MASS * G)
+    assert sim.q[2] == pytest.approx(0.02, abs=2.0 * sink + 2e-5)
+    assert pose(sim).rotation[2, 2] == pytest.approx(1.0, abs=1e-6)
+    force = sim.dynamics.ground_axes[0] @ sim.contact.impulse[0, :3] / sim.physics_dt
+    np.testing.assert_allclose(force, [0.0, 0.0, MASS * G], atol=max(promised.force, 1e-6) * MASS * G)
+
+
+@pytest.mark.parametrize("model", ["exact", "one_step", "lcp", "ncp"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_brick_comes_to_rest_on_rough_ground(brick: Robot, model: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    sim = simulator(brick, model, rough(0.02, seed))
+    turn = pin.exp3(np.array([*rng.uniform(-0.2, 0.2, 2), 0.0])) @ pin.exp3(
+        np.array([0.0, 0.0, rng.uniform(-3.0, 3.0)])
+    )
+    sim.reset(pin.SE3ToXYZQUAT(pin.SE3(turn, np.array([*rng.uniform(-1.0, 1.0, 2), 0.1]))), rng.uniform(-0.4, 0.4, 6))
+    deepest = 0.0
+    # It may rock for seconds.
+    for k in range(5000):
+        sim.advance(np.zeros(0))
+        if k < 1000:
+            deepest = max(deepest, depth(sim))
+    assert deepest < 2e-3
+    assert np.abs(sim.v).max() < 1e-9
+    assert abs(depth(sim)) < 2e-5
+    force = sim.dynamics.ground_axes[0] @ sim.contact.impulse[0, :3] / sim.physics_dt
+    np.testing.assert_allclose(force, [0.0, 0.0, MASS * G], atol=1e-6 * MASS * G)
+
+
+@pytest.mark.parametrize("model", ["exact", "one_step"])
+def test_sliding_across_edges_is_continuous(brick: Robot, model: str) -> None:
+    """The plane under a brick that slides over tops and valleys turns, and never jumps in height."""
+    sim = simulator(brick, model, of_height(0.01 * np.sin(4.0 * GRID.x) + 0.002 * np.cos(9.0 * GRID.y)))
+    sim.reset(np.array([-1.0, 0.0, 0.02, 0.0, 0.0, 0.0, 1.0]), np.array([2.5, 0.1, 0.0, 0.0, 0.0, 0.0]))
+    run(sim, 0.1)
+    before, q, deepest = sim.dynamics.ground_axes[0][:, 2].copy(), sim.q.copy(), 0.0
+    while np.linalg.norm(sim.v[:3]) > 0.05:
+        sim.advance(np.zeros(0))
+        normal = sim.dynamics.ground_axes[0][:, 2]
+        # Neighbouring triangles differ by up to 0.012 in slope.
+        assert np.linalg.norm(normal - before) < 0.03
+        assert np.abs(sim.q - q)[:3].max() < 2.6e-3
+        before, q, deepest = normal.copy(), sim.q.copy(), max(deepest, depth(sim))
+    assert sim.q[0] > -0.6
+    assert deepest < 5e-4
+
+
+@pytest.mark.long
+@settings(max_examples=25, deadline=None)
+@given(
+    model=st.sampled_from(["exact", "one_step"]),
+    seed=st.integers(0, 50),
+    where=st.tuples(st.floats(-1.0, 1.0), st.floats(-1.0, 1.0)),
+    turned=st.tuples(st.floats(-0.25, 0.25), st.floats(-0.25, 0.25), st.floats(-3.0, 3.0)),
+    speed=st.tuples(*[st.floats(-0.4, 0.4)] * 6),
+)
+def test_contact_gives_no_energy(
+    brick: Robot,
+    model: str,
+    seed: int,
+    where: tuple[float, float],
+    turned: tuple[float, float, float],
+    speed: tuple[float, ...],
+) -> None:
+    """As :func:`test_several_planes.test_contact_gives_no_energy`, on random triangles."""
+    sim = simulator(brick, model, rough(0.02, seed))
+    R = pin.exp3(np.array([turned[0], turned[1], 0.0])) @ pin.exp3(np.array([0.0, 0.0, turned[2]]))
+    sim.reset(pin.SE3ToXYZQUAT(pin.SE3(R, np.array([*where, 0.1]))), np.array(speed))
+    before = energy(sim)
+    for _ in range(1000):
+        sim.advance(np.zeros(0))
+        after = energy(sim)
+        spin = 0.5 * np.linalg.norm(sim.v[3:]) * sim.physics_dt * MASS * G * 0.1
+        assert after - before <= RECOVERY * max(sim.contact.impulse[0, 2], 0.0) + 2e-4 + spin, sim.t
+        before = after
+
+
+@pytest.mark.parametrize("shape", ["ridge", "valley"])
+@pytest.mark.parametrize("model", ["one_step", "exact"])
+def test_a_ball_keeps_its_distance_from_edges(model: str, shape: str) -> None:
+    """The centre of a ball of 0.2 m follows the curve at this distance from a bent plane, round about a ridge."""
+    sign = -1.0 if shape == "ridge" else 1.0
+    ball, slope, radius = special_robot("ball"), 0.1, 0.2
+    sim = Simulator(ball, of_height(sign * slope * abs(GRID.x)), contact=model)
+    rise = radius * math.hypot(1.0, slope)
+    sim.reset(np.array([-0.3, rise - sign * slope * -0.3, 0.0]), np.array([1.4, -sign * 1.4 * slope, 0.0]))
+    for _ in range(600):
+        sim.advance(np.zeros(0))
+        x, z = sim.q[:2]
+        nearest = min(math.hypot(x - u, z - sign * slope * abs(u)) for u in np.linspace(x - 0.1, x + 0.1, 4001))
+        assert nearest == pytest.approx(radius, abs=3e-4)
+    assert sim.q[0] > 0.1 or shape == "valley"
+
+
+def test_objects_are_refused() -> None:
+    with pytest.raises(ConfigError) as caught:
+        Simulator(load_robot("biped14"), rough(0.01), objects=(ObjectConfig(),))
+    assert caught.value.place == "objects"
