@@ -16,7 +16,13 @@ from .errors import (
     RecordingError as RecordingError,
     UnknownNameError as UnknownNameError,
 )
-from .ground import GROUNDS as GROUNDS, Field as Field, Ground as Ground, Patch as Patch, get_ground as get_ground
+from .ground import (
+    GROUNDS as GROUNDS,
+    Ground as Ground,
+    HeightField as HeightField,
+    Patch as Patch,
+    get_ground as get_ground,
+)
 from .model import (
     PRESETS as PRESETS,
     ROBOTS as ROBOTS,

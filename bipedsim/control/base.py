@@ -33,6 +33,8 @@ class Controller(Protocol):
     * ``decimation``, an int: the number of ticks per update, counted from the first tick. Between updates the last
       command is repeated. A policy at 50 Hz has a decimation of 20 where ``dt`` is 1 ms. The guard counts ticks by time
       stamps. If the tick of an update is lost, the next tick runs the update, and later updates keep their schedule.
+    * ``height_points``, an array (S, 2): the points at which it needs ``Observation.height_scan``, in the heading frame
+      of the base [m]. None, as by default, for no height scan.
     * ``estimate``, an :class:`Estimate`: the estimated state of the robot, or None while it is unknown.
     """
 

@@ -67,6 +67,7 @@ class Guard:
         self._controller: Any = controller
         self.set_velocity: Callable[[float, float, float], None] | None = getattr(controller, "set_velocity", None)
         self.set_footsteps: Callable[[Array], None] | None = getattr(controller, "set_footsteps", None)
+        self.height_points: Array | None = getattr(controller, "height_points", None)
         self._shown: Mapping[str, float] = getattr(controller, "readouts", {})
         self.has_estimate = hasattr(controller, "estimate")
         self._gives_up = hasattr(controller, "fallen")

@@ -6,7 +6,7 @@ from .bridging import (
     may_bridge as may_bridge,
     still_lies_on as still_lies_on,
 )
-from .field import Field as Field, highest_near as highest_near, triangle_at as triangle_at
+from .field import HeightField as HeightField, highest_near as highest_near, triangle_at as triangle_at
 from .ground import Ground as Ground, GroundArrays as GroundArrays
 from .names import GROUNDS as GROUNDS
 from .patch import Patch as Patch

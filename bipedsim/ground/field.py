@@ -45,7 +45,7 @@ class FieldArrays(NamedTuple):
     kinks: Flags
 
     @classmethod
-    def of(cls, field: Field | None, first: int) -> FieldArrays:
+    def of(cls, field: HeightField | None, first: int) -> FieldArrays:
         """Return the arrays of ``field`` behind ``first`` patches."""
         if field is None:
             return cls(first, np.zeros((0, 0)), 0.0, 0.0, 1.0, np.zeros((0, 0)), np.zeros((0, 0), dtype=bool))
@@ -57,7 +57,7 @@ class FieldArrays(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Field:
+class HeightField:
     """Heights on a regular grid along world x and y.
 
     Each cell has two triangles, which share the diagonal from ``[i, j]`` to ``[i + 1, j + 1]``, as the meshes of
@@ -212,7 +212,7 @@ class Field:
         return {"field_heights": self.heights, "field_grid": grid, "field_friction": np.array(friction)}
 
     @classmethod
-    def of_saved(cls, kept: Mapping[str, Any]) -> Field:
+    def of_saved(cls, kept: Mapping[str, Any]) -> HeightField:
         """Make a field from the arrays, or lists, of :meth:`saved`."""
         cell, x, y = (float(value) for value in kept["field_grid"])
         friction = (None if np.isnan(mu) else float(mu) for mu in kept["field_friction"])

@@ -12,7 +12,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from bipedsim.errors import ConfigError
-from bipedsim.ground.field import Field, FieldArrays
+from bipedsim.ground.field import FieldArrays, HeightField
 from bipedsim.ground.patch import Patch
 from bipedsim.numerics import Array, Integers
 from bipedsim.plates import PlateConfig
@@ -69,7 +69,7 @@ class Ground:
     patches: tuple[Patch, ...] = ()
     source: str = ""
     force_plates: tuple[PlateConfig, ...] = ()
-    field: Field | None = None
+    field: HeightField | None = None
 
     def __post_init__(self) -> None:
         if not self.patches and self.field is None:
@@ -188,7 +188,7 @@ class Ground:
             static, dynamic = (_or_none(kept[name][i]) for name in ("mu_static", "mu_dynamic"))
             part = region[i, :count] if count else None
             patches.append(Patch(kept["point"][i], kept["rotation"][i], part, static, dynamic))
-        return cls(tuple(patches), field=Field.of_saved(kept) if "field_heights" in kept else None)
+        return cls(tuple(patches), field=HeightField.of_saved(kept) if "field_heights" in kept else None)
 
     def _first_in_plane(self, i: int) -> int:
         patch = self.patches[i]

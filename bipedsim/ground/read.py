@@ -15,11 +15,11 @@ import pinocchio as pin
 
 from bipedsim.config import Polygon, Vector, from_file, from_mapping, in_braces, param, read_yaml, together
 from bipedsim.errors import ConfigError
-from bipedsim.ground.field import Field
+from bipedsim.ground.field import HeightField
 from bipedsim.ground.ground import Ground
 from bipedsim.ground.names import GROUNDS
 from bipedsim.ground.patch import Patch, axes_of_normal
-from bipedsim.ground.terrains import Grid, Terrains
+from bipedsim.ground.terrains import FieldGrid, Terrains
 from bipedsim.ground.tiling import tiles
 from bipedsim.numerics import Array
 from bipedsim.plates import PlateConfig, check_plates
@@ -147,7 +147,7 @@ class FieldConfig(Terrains):
             names = ", ".join(field.name for field in dataclasses.fields(Terrains))
             yield ConfigError(f"has no heights. Add file, heights or a generator: {names}")
 
-    def field(self) -> Field:
+    def field(self) -> HeightField:
         """Return the field.
 
         Raises:
@@ -161,12 +161,14 @@ class FieldConfig(Terrains):
                 raise ConfigError("must have rows of the same length", "heights", sorted(rows))
             heights = self.scale * np.array(self.heights)
         else:
-            heights = np.zeros(Grid.of_size(self.size, self.cell).x.shape)
+            heights = np.zeros(FieldGrid.of_size(self.size, self.cell).x.shape)
         if heights.ndim == 2 and heights.size:
-            grid = Grid.of_size(((heights.shape[0] - 1) * self.cell, (heights.shape[1] - 1) * self.cell), self.cell)
+            grid = FieldGrid.of_size(
+                ((heights.shape[0] - 1) * self.cell, (heights.shape[1] - 1) * self.cell), self.cell
+            )
             rng = np.random.default_rng(self.seed)
             heights = sum((generator.heights(grid, rng) for generator in self.generators()), heights + self.offset)
-        return Field(heights, self.cell, self.centre, self.friction_static, self.friction_dynamic)
+        return HeightField(heights, self.cell, self.centre, self.friction_static, self.friction_dynamic)
 
 
 def read_heights(path: Path) -> Array:

@@ -17,7 +17,7 @@ from bipedsim.config import param
 from bipedsim.numerics import Array, Flags
 
 
-class Grid(NamedTuple):
+class FieldGrid(NamedTuple):
     """Grid of a field.
 
     Attributes:
@@ -30,7 +30,7 @@ class Grid(NamedTuple):
     cell: float
 
     @classmethod
-    def of_size(cls, size: tuple[float, float], cell: float) -> Grid:
+    def of_size(cls, size: tuple[float, float], cell: float) -> FieldGrid:
         """Return the grid with these edges (2,) [m], rounded to whole cells."""
         counts = [max(round(edge / cell), 1) for edge in size]
         axes = [(np.arange(n + 1) - 0.5 * n) * cell for n in counts]
@@ -39,7 +39,7 @@ class Grid(NamedTuple):
 
     def off_platform(self, size: float) -> Array:
         """Return the distance (X, Y) of each point from a square of edge ``size`` at the centre [m], 0 inside."""
-        # Grid points on the border belong to the square in spite of rounding.
+        # FieldGrid points on the border belong to the square in spite of rounding.
         return np.asarray(np.maximum(np.maximum(abs(self.x), abs(self.y)) - 0.5 * size - 1e-9, 0.0))
 
     def on_platform(self, size: float) -> Flags:
@@ -57,7 +57,7 @@ class RandomUniform:
     downsampled_scale: float = param(0.2, "distance of the random heights; at least the cell", unit="m", low=0.0)
     platform_size: float = param(0.0, "edge of a level platform at the centre", unit="m", low=0.0)
 
-    def heights(self, grid: Grid, rng: np.random.Generator) -> Array:
+    def heights(self, grid: FieldGrid, rng: np.random.Generator) -> Array:
         """Return the heights (X, Y) [m]."""
         size = max(self.downsampled_scale, grid.cell)
         u, v = ((a - a.min()) / size for a in (grid.x, grid.y))
@@ -80,7 +80,7 @@ class Sloped:
 
     slope: float = param(0.1, "rise per distance", low=-1.0, high=1.0)
 
-    def heights(self, grid: Grid, rng: np.random.Generator) -> Array:
+    def heights(self, grid: FieldGrid, rng: np.random.Generator) -> Array:
         """Return the heights (X, Y) [m]; 0 at the centre."""
         return np.asarray(self.slope * grid.x)
 
@@ -92,7 +92,7 @@ class PyramidSloped:
     slope: float = param(0.2, "rise per distance towards the centre, negative for a pit", low=-1.0, high=1.0)
     platform_size: float = param(1.0, "edge of the platform", unit="m", low=0.0)
 
-    def heights(self, grid: Grid, rng: np.random.Generator) -> Array:
+    def heights(self, grid: FieldGrid, rng: np.random.Generator) -> Array:
         """Return the heights (X, Y) [m]."""
         down = grid.off_platform(self.platform_size)
         return np.asarray(self.slope * (min(down[0].max(), down[:, 0].max()) - np.minimum(down, down[0].min())))
@@ -105,7 +105,7 @@ class Stairs:
     step_width: float = param(0.3, "depth of a step", unit="m", low=1e-3)
     step_height: float = param(0.1, "rise of a step, negative for steps down", unit="m")
 
-    def heights(self, grid: Grid, rng: np.random.Generator) -> Array:
+    def heights(self, grid: FieldGrid, rng: np.random.Generator) -> Array:
         """Return the heights (X, Y) [m]."""
         return np.asarray(self.step_height * np.maximum(np.ceil(grid.x / self.step_width - 1e-9), 0.0))
 
@@ -118,7 +118,7 @@ class PyramidStairs:
     step_height: float = param(0.1, "rise of a step towards the centre, negative for a pit", unit="m")
     platform_size: float = param(1.0, "edge of the platform", unit="m", low=0.0)
 
-    def heights(self, grid: Grid, rng: np.random.Generator) -> Array:
+    def heights(self, grid: FieldGrid, rng: np.random.Generator) -> Array:
         """Return the heights (X, Y) [m]."""
         steps = np.ceil(grid.off_platform(self.platform_size) / self.step_width - 1e-9)
         return np.asarray(self.step_height * (steps.max() - steps))
@@ -134,7 +134,7 @@ class DiscreteObstacles:
     num_rects: int = param(20, "number of rectangles", low=0, high=100_000)
     platform_size: float = param(1.0, "edge of the level platform at the centre", unit="m", low=0.0)
 
-    def heights(self, grid: Grid, rng: np.random.Generator) -> Array:
+    def heights(self, grid: FieldGrid, rng: np.random.Generator) -> Array:
         """Return the heights (X, Y) [m]."""
         z = np.zeros(grid.x.shape)
         corner, far = np.array([grid.x[0, 0], grid.y[0, 0]]), np.array([grid.x[-1, -1], grid.y[-1, -1]])
@@ -157,7 +157,7 @@ class SteppingStones:
     depth: float = param(-1.0, "height of the ground in the gaps", unit="m")
     platform_size: float = param(1.0, "edge of the level platform at the centre", unit="m", low=0.0)
 
-    def heights(self, grid: Grid, rng: np.random.Generator) -> Array:
+    def heights(self, grid: FieldGrid, rng: np.random.Generator) -> Array:
         """Return the heights (X, Y) [m]; a row of stones along x is shifted by a random distance."""
         pitch = self.stone_size + self.stone_distance
         v = (grid.y - grid.y.min()) / pitch
@@ -174,13 +174,13 @@ class SteppingStones:
 
 
 @dataclass(frozen=True)
-class Wave:
+class Waves:
     """``wave``: sines along x and y."""
 
     num_waves: int = param(1, "number of waves along each edge", low=1, high=1000)
     amplitude: float = param(0.05, "half of the height from valley to top", unit="m")
 
-    def heights(self, grid: Grid, rng: np.random.Generator) -> Array:
+    def heights(self, grid: FieldGrid, rng: np.random.Generator) -> Array:
         """Return the heights (X, Y) [m]; 0 at the centre."""
         turn = 2.0 * np.pi * self.num_waves
         along, across = (np.sin(turn * a / max(float(np.ptp(a)), grid.cell)) for a in (grid.x, grid.y))
@@ -198,7 +198,7 @@ class Terrains:
     pyramid_stairs: PyramidStairs | None = param(None, "a pyramid of steps")
     discrete_obstacles: DiscreteObstacles | None = param(None, "random rectangles")
     stepping_stones: SteppingStones | None = param(None, "stones with gaps")
-    wave: Wave | None = param(None, "sines")
+    wave: Waves | None = param(None, "sines")
 
     def generators(self) -> Iterator[Any]:
         """Yield the generators that are given."""

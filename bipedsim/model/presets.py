@@ -67,6 +67,8 @@ class NoiseParams:
     force_bias: float = param(0.0, "largest bias of the ankle forces", unit="N", low=0.0, high=1e4)
     torque_noise: float = param(0.0, "standard deviation of the ankle torques", unit="N.m", low=0.0, high=1e3)
     torque_bias: float = param(0.0, "largest bias of the ankle torques", unit="N.m", low=0.0, high=1e3)
+    height_noise: float = param(0.0, "standard deviation of the height scan", unit="m", low=0.0, high=10.0)
+    height_bias: float = param(0.0, "largest bias of the height scan", unit="m", low=0.0, high=10.0)
     measurement_delay: float = param(
         0.0, "age of the measurements when they arrive, rounded to whole control ticks", unit="s", low=0.0, high=1.0
     )
@@ -141,6 +143,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "force_bias": 1.0,
         "torque_noise": 0.1,
         "torque_bias": 0.05,
+        "height_noise": 0.01,
+        "height_bias": 0.01,
         "measurement_delay": 1e-3,
     },
 }

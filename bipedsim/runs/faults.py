@@ -23,11 +23,12 @@ from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim.sim import LIMIT, SETPOINT, Observation
 
-JOINTS, IMU, ANKLES, COMMANDS, DRIVES = "joints", "imu", "ankles", "commands", "drives"
+JOINTS, IMU, ANKLES, HEIGHTS, COMMANDS, DRIVES = "joints", "imu", "ankles", "heights", "commands", "drives"
 FIELDS = {
     JOINTS: ("joint_position", "joint_velocity", "joint_effort"),
     IMU: ("imu_orientation", "imu_angular_velocity", "imu_linear_acceleration"),
     ANKLES: ("foot_wrench",),
+    HEIGHTS: ("height_scan",),
 }
 """Quantities that each sensor measures: attributes of :class:`bipedsim.sim.Observation`."""
 LOST, LATE, STUCK, NAN, OFFSET, SCALED = "lost", "late", "stuck", "nan", "offset", "scaled"
@@ -35,6 +36,7 @@ POSSIBLE = {
     JOINTS: (LOST, LATE, STUCK, NAN, OFFSET),
     IMU: (LOST, LATE, STUCK, NAN),
     ANKLES: (LOST, LATE, STUCK, NAN, SCALED),
+    HEIGHTS: (LOST, LATE, STUCK, NAN),
     COMMANDS: (LOST, LATE),
     DRIVES: (SCALED,),
 }

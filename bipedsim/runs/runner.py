@@ -223,6 +223,7 @@ class Run:
             objects=scenario.objects,
             gantry=prepared.gantry,
             force_plates=scenario.force_plates,
+            height_scan=self.guard.height_points,
         )
         self.faults = FaultSchedule(prepared.faults, robot, prepared.control_dt, settings.seed)
         self.dropped_commands = 0

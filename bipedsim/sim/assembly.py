@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from numpy.typing import ArrayLike
+
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
 from bipedsim.model import HardwareParams, Robot
@@ -41,6 +43,7 @@ class SimulatorConfig:
     objects: tuple[ObjectConfig, ...]
     gantry: GantryConfig | None
     force_plates: tuple[PlateConfig, ...]
+    height_scan: ArrayLike | None
 
 
 class Core(Simulation, Protocol):

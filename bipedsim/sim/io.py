@@ -31,6 +31,8 @@ class Observation:
             (REP-145).
         foot_wrench: (n_feet, 6) force [N] then torque [N.m] of the ground on the foot as measured by the ankle sensor,
             in the ankle frame: in stance, sum f_z = weight above the ankles.
+        height_scan: (S,) height of the base above the ground at the points of the sensor [m], ``inf`` where there is
+            no ground; empty unless the simulation was asked for it (:class:`bipedsim.sim.Simulator`).
     """
 
     t: float
@@ -41,11 +43,12 @@ class Observation:
     imu_angular_velocity: Annotated[Array, 3]
     imu_linear_acceleration: Annotated[Array, 3]
     foot_wrench: Annotated[Array, "K", 6]
+    height_scan: Annotated[Array, "S"]
 
     @classmethod
     def zeros(cls, nu: int, n_feet: int) -> Observation:
-        """Return an observation at rest: zeros, and the identity quaternion."""
-        return zeros_of(cls, {"nu": nu, "K": n_feet}, t=0.0, imu_orientation=np.array([0.0, 0.0, 0.0, 1.0]))
+        """Return an observation at rest without a height scan: zeros, and the identity quaternion."""
+        return zeros_of(cls, {"nu": nu, "K": n_feet, "S": 0}, t=0.0, imu_orientation=np.array([0.0, 0.0, 0.0, 1.0]))
 
     def copy(self) -> Observation:
         """Return an independent copy."""

@@ -9,6 +9,7 @@ import numpy as np
 from bipedsim.dynamics import Joints
 from bipedsim.model import HardwareParams, NoiseParams, Robot, differs
 from bipedsim.numerics import Array
+from bipedsim.sim.height_scan import HeightScan
 from bipedsim.sim.io import Observation
 from bipedsim.sim.noise import Noise
 from bipedsim.sim.participant import Participant, Simulation
@@ -27,6 +28,7 @@ class SensorSuite(Participant):
         effort: (nu,) torque of the drives, live [N.m].
         tick: Sums over a control tick, live.
         placed: Joints whose poses the sensors share; see :class:`Sensors`.
+        scan: The height scan, if it was asked for.
     """
 
     name = "sensors"
@@ -40,11 +42,15 @@ class SensorSuite(Participant):
         effort: Array,
         tick: Tick,
         placed: Joints,
+        scan: HeightScan | None = None,
     ) -> None:
         self._sensors = Sensors(plant, placed)
         self._noise: Noise | None = None
         if differs(hardware, NoiseParams):
             self._noise = Noise(hardware, self._sensors.observation, control_dt, seed)
+        self._scan = scan
+        if scan is not None:
+            self.observation.height_scan = scan.heights
         self._effort, self._contact, self._acceleration = effort, tick.result, tick.acceleration
         self._still = np.zeros(plant.model.nv)
         self._placed = -1
@@ -53,6 +59,8 @@ class SensorSuite(Participant):
         """Draw the biases and the noise of a new run."""
         if self._noise is not None:
             self._noise.reset(sim.seed if sim.draw == 0 else None)
+        if self._scan is not None:
+            self._scan.reset(sim.seed, sim.draw)
 
     def first(self, sim: Simulation) -> Observation:
         """Return the observation at the start of a run, before which the robot was at rest."""
@@ -69,6 +77,8 @@ class SensorSuite(Participant):
         self._placed = sim.step_count
         a = self._acceleration if acceleration is None else acceleration
         ideal = self._sensors.measure(sim.t, sim.q, sim.v, a, self._effort, self._contact)
+        if self._scan is not None:
+            self._scan.measure(sim.q, first)
         return ideal if self._noise is None else self._noise.measure(first)
 
     def soles(self, sim: Simulation) -> tuple[Array, Array]:
@@ -86,7 +96,8 @@ class SensorSuite(Participant):
     def state(self) -> dict[str, Any]:
         """Return a copy of the last measurement and of the state of the noise."""
         noise = None if self._noise is None else self._noise.state()
-        return {"ideal": self._sensors.observation.copy(), "noise": noise}
+        scan = None if self._scan is None else self._scan.state()
+        return {"ideal": self._sensors.observation.copy(), "noise": noise, "scan": scan}
 
     def set_state(self, state: dict[str, Any], sim: Simulation) -> None:
         """Restore a state that :meth:`state` returned."""
@@ -94,3 +105,5 @@ class SensorSuite(Participant):
         self._placed = sim.step_count
         if self._noise is not None:
             self._noise.set_state(state["noise"])
+        if self._scan is not None:
+            self._scan.set_state(state["scan"])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bipedsim.config import checked_seed
 from bipedsim.contact import ContactModel, ContactResult, make_contact_model
@@ -24,6 +24,7 @@ from bipedsim.sim.actuators import Actuators
 from bipedsim.sim.assembly import SimulatorConfig, assemble
 from bipedsim.sim.checks import checked_state, checked_vector
 from bipedsim.sim.gantry import Gantry, GantryConfig
+from bipedsim.sim.height_scan import HeightScan
 from bipedsim.sim.io import SETPOINT, Asked, Command, Observation
 from bipedsim.sim.monitors import Monitors
 from bipedsim.sim.participant import Participant, Participants
@@ -85,6 +86,8 @@ class Simulator:
         objects: Free rigid bodies (docs/objects.md).
         gantry: Holds the robot at first, where :meth:`reset` puts it; no gantry by default.
         force_plates: Plates of a laboratory, in addition to those of the ground (docs/force_plates.md).
+        height_scan: (S, 2) points around the base, x ahead and y to the left in its heading frame [m], at which
+            ``Observation.height_scan`` measures; none by default. It needs a floating base.
 
     Attributes:
         config: The arguments.
@@ -122,9 +125,10 @@ class Simulator:
         objects: Sequence[ObjectConfig] = (),
         gantry: GantryConfig | None = None,
         force_plates: Sequence[PlateConfig] = (),
+        height_scan: ArrayLike | None = None,
     ) -> None:
         params = dict(contact_params or {})
-        additions = tuple(objects), gantry, tuple(force_plates)
+        additions = tuple(objects), gantry, tuple(force_plates), height_scan
         self.config = SimulatorConfig(
             robot, ground, contact, physics_dt, control_dt, params, hardware, seed, events, *additions
         )
@@ -144,7 +148,13 @@ class Simulator:
         self.solver: ContactModel = make_contact_model(contact, self.dynamics.projection, self.physics_dt, params)
         self.tick = Tick(self.solver.result, self.dynamics.acceleration, n_steps)
         placed = self.dynamics.equations.joints
-        self.sensors = SensorSuite(plant, self.hardware, self.control_dt, seed, self.drives.effort, self.tick, placed)
+        scan = None
+        if height_scan is not None:
+            if not robot.free_flyer:
+                raise ConfigError("needs a robot with a floating base", "height_scan", robot.name)
+            scan = HeightScan(height_scan, self.ground, self.hardware, self.control_dt)
+        own = self.drives.effort, self.tick, placed, scan
+        self.sensors = SensorSuite(plant, self.hardware, self.control_dt, seed, *own)
         self.stepper, own_participants = assemble(self, plant, events)
         self._set_participants(Participants(own_participants))
         self.on_physics_step: Callable[[ContactResult, Array], None] | None = None

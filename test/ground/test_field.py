@@ -14,15 +14,25 @@ from hypothesis import given, settings, strategies as st
 from PIL import Image
 
 from bipedsim.errors import ConfigError
-from bipedsim.ground import Field, Ground, Patch, PlacedSole, bridge, get_ground, make_ground, surface, triangle_at
+from bipedsim.ground import (
+    Ground,
+    HeightField,
+    Patch,
+    PlacedSole,
+    bridge,
+    get_ground,
+    make_ground,
+    surface,
+    triangle_at,
+)
 from bipedsim.ground.bridging import FLUSH
-from bipedsim.ground.terrains import Grid, Terrains
+from bipedsim.ground.terrains import FieldGrid, Terrains
 
 RNG = np.random.default_rng(5)
-ROUGH = Ground(field=Field(RNG.uniform(-0.01, 0.01, (41, 31)), 0.05, (0.3, -0.2)))
+ROUGH = Ground(field=HeightField(RNG.uniform(-0.01, 0.01, (41, 31)), 0.05, (0.3, -0.2)))
 
 
-def brute_force_height(field: Field, x: float, y: float) -> float:
+def brute_force_height(field: HeightField, x: float, y: float) -> float:
     """Return the height at (x, y) as the mean of the corners of the triangle there, with barycentric weights."""
     vertices, triangles = field.mesh()
     for a, b, c in vertices[triangles]:
@@ -64,16 +74,16 @@ def test_triangles_are_patches() -> None:
 
 @pytest.mark.parametrize("slope", [(0.0, 0.0), (0.2, -0.1), (1.0 / 3.0, 0.7)])
 def test_a_plane_is_one_plane(slope: tuple[float, float]) -> None:
-    grid = Grid.of_size((2.0, 3.0), 0.1)
-    arrays = Ground(field=Field(slope[0] * grid.x + slope[1] * grid.y, 0.1)).arrays()
+    grid = FieldGrid.of_size((2.0, 3.0), 0.1)
+    arrays = Ground(field=HeightField(slope[0] * grid.x + slope[1] * grid.y, 0.1)).arrays()
     assert set(arrays.plane) == {0}
     assert not arrays.field.kinks[1:-1, 1:-1].any()
 
 
 def test_depth_and_pose_are_those_of_the_plane_below() -> None:
     angle = 0.3
-    grid = Grid.of_size((2.0, 2.0), 0.1)
-    ground, plane = Ground(field=Field(math.tan(angle) * grid.x, 0.1)), Ground.slope(angle)
+    grid = FieldGrid.of_size((2.0, 2.0), 0.1)
+    ground, plane = Ground(field=HeightField(math.tan(angle) * grid.x, 0.1)), Ground.slope(angle)
     points = np.random.default_rng(0).uniform(-0.9, 0.9, (50, 3))
     np.testing.assert_allclose(ground.depth(points, 0.005), plane.depth(points, 0.005), atol=1e-15)
     assert ground.depth(np.array([[1.5, 0.0, -1.0]]), 0.005) == -np.inf
@@ -84,7 +94,7 @@ def test_depth_and_pose_are_those_of_the_plane_below() -> None:
 
 
 def test_field_and_patches_are_one_ground() -> None:
-    field = Field(np.array([[0.1, 0.1], [-0.1, -0.1]]), 1.0)
+    field = HeightField(np.array([[0.1, 0.1], [-0.1, -0.1]]), 1.0)
     ground = Ground((Patch(),), field=field)
     assert ground.height(np.array([-0.5, -0.25, 0.25, 3.0]), 0.0) == pytest.approx([0.1, 0.05, 0.0, 0.0])
     arrays = ground.arrays()
@@ -186,7 +196,7 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_field_is_saved_with_its_ground() -> None:
-    field = Field(ROUGH.field.heights, 0.05, (0.3, -0.2), 0.5, 0.4)  # type: ignore[union-attr]
+    field = HeightField(ROUGH.field.heights, 0.05, (0.3, -0.2), 0.5, 0.4)  # type: ignore[union-attr]
     for ground in (Ground(field=field), Ground((Patch(), Patch(friction_static=0.2)), field=field), Ground.slope(0.1)):
         again = Ground.of_saved({name: array.tolist() for name, array in ground.saved().items()})
         for ours, theirs in zip(again.arrays()[:-1], ground.arrays()[:-1], strict=True):

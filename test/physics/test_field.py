@@ -13,8 +13,8 @@ from theory import MODELS, run, simulator, theory
 
 from bipedsim.contact.modes import RECOVERY
 from bipedsim.errors import ConfigError
-from bipedsim.ground import Field, Ground, make_ground
-from bipedsim.ground.terrains import Grid
+from bipedsim.ground import Ground, HeightField, make_ground
+from bipedsim.ground.terrains import FieldGrid
 from bipedsim.model import Robot, load_robot
 from bipedsim.objects import ObjectConfig
 from bipedsim.sim.simulator import Simulator
@@ -22,11 +22,11 @@ from bipedsim.sim.simulator import Simulator
 MASS, HEIGHT = 2.0, 0.05
 INERTIA = MASS / 12.0 * np.array([0.1**2 + 0.1**2, 0.2**2 + 0.1**2, 0.2**2 + 0.1**2])
 POINTS = np.array([[x, y, 0.0] for x in np.linspace(-0.1, 0.1, 101) for y in np.linspace(-0.05, 0.05, 26)])
-GRID = Grid.of_size((4.0, 2.0), 0.05)
+GRID = FieldGrid.of_size((4.0, 2.0), 0.05)
 
 
 def of_height(z: np.ndarray) -> Ground:
-    return Ground(field=Field(z, GRID.cell))
+    return Ground(field=HeightField(z, GRID.cell))
 
 
 def rough(amplitude: float, seed: int = 0) -> Ground:

@@ -22,6 +22,14 @@ class TermConfig:
     history: int = param(1, "number of past values in the observation, one per update, oldest first", low=1, high=1000)
     joints: list[str] | None = param(None, "of a term of joints, in their order; default all of `joints`")
     values: list[float] | None = param(None, "for the term `constant`: its values at every update")
+    size: tuple[float, float] = param(
+        (1.6, 1.0), "of a height scan: edges of the grid ahead and to the left, around the base", unit="m", low=0.0
+    )
+    resolution: float = param(0.1, "of a height scan: distance of its points", unit="m", low=1e-3)
+    points: list[tuple[float, float]] | None = param(
+        None, "of a height scan, instead of a grid: [x, y] in the heading frame of the base", unit="m"
+    )
+    offset: float = param(0.5, "of a height scan: height of the base that counts as 0", unit="m")
     phase: float = param(0.0, "of a clock term: added to its phase, 0.5 for the other foot", low=-1.0, high=1.0)
 
 

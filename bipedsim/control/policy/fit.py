@@ -23,6 +23,7 @@ from bipedsim.control.policy.terms import (
     CALLED,
     CONSTANTS,
     OWN_TERMS,
+    POINTS,
     TERMS,
     UNMEASURED,
     Term,
@@ -31,6 +32,7 @@ from bipedsim.control.policy.terms import (
     call_term,
     encoder_term,
     own_term,
+    scan_grid,
     size_of,
 )
 from bipedsim.errors import BipedSimError, ConfigError, UnknownNameError
@@ -90,6 +92,7 @@ class ResolvedPolicy:
         default: (nu,) targets of joints that the policy does not move [rad].
         stiffness, damping: (nu,) gains of the drives [N.m/rad], [N.m.s/rad].
         decimation: Ticks between two updates.
+        height_points: (S, 2) points of all height scans in the heading frame of the base [m]; None without any.
     """
 
     policy: ResolvedInput
@@ -103,6 +106,7 @@ class ResolvedPolicy:
     stiffness: Array
     damping: Array
     decimation: int
+    height_points: Array | None
 
     @property
     def sees_velocity(self) -> bool:
@@ -136,6 +140,7 @@ class _Fitter:
     where: str
     robot: Robot
     faults: list[ConfigError] = field(default_factory=list)
+    points: list[Array] = field(default_factory=list)
     encoded: dict[str, int] = field(default_factory=dict)
     """Number of outputs of each encoder; 0 if it is wrong."""
 
@@ -181,6 +186,7 @@ class _Fitter:
             np.array(stiffness)[order],
             np.array(damping)[order],
             decimation,
+            np.concatenate(self.points) if self.points else None,
         )
 
     def _check_joints(self, joints: Sequence[str]) -> None:
@@ -313,9 +319,17 @@ class _Fitter:
         if (term.size == CONSTANTS and not len(constants)) or (len(constants) and not takes_values):
             kind = "needs its numbers as `values`" if term.size == CONSTANTS else "has no `values` of its own"
             self._fault(key, f"{config.term} {kind}")
+        places = self._index(of_term)
+        if term.size == POINTS:
+            given, x_first = config.points, ALIASES.get(config.term, config.term) == "height_scan"
+            points = scan_grid(config.size, config.resolution, x_first) if given is None else given
+            begin = sum(map(len, self.points))
+            places, constants = np.arange(begin, begin + len(points)), np.array([config.offset])
+            self.points.append(np.reshape(points, (-1, 2)))
         of_joints = np.array([default.get(name, 0.0) for name in of_term])
-        index = TermJoints(self._index(of_term), of_joints, constants, config.phase)
-        size = size_of(term, len(of_term), actions, len(self.robot.soles), len(constants))
+        index = TermJoints(places, of_joints, constants, config.phase)
+        own = len(places) if term.size == POINTS else len(constants)
+        size = size_of(term, len(of_term), actions, len(self.robot.soles), own)
         if term.size == CALLED:
             try:
                 size = call_term(term, TermInputs.at_rest(self.robot, actions), index)

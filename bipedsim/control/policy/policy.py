@@ -41,6 +41,7 @@ class PolicyController:
 
     Attributes:
         decimation: Ticks between two updates.
+        height_points: (S, 2) points of its height scans in the heading frame of the base [m]; None without any.
         readouts: Updated in place: ``largest_action``, the largest magnitude of the network's outputs.
 
     Raises:
@@ -71,6 +72,7 @@ class PolicyController:
         self._estimator = Estimator(robot, EstimatorParams(), dt) if fitted.sees_velocity else None
         # The estimator needs every tick, so the controller counts the ticks between two updates of the network itself.
         self.decimation = 1 if self._estimator else fitted.decimation
+        self.height_points = fitted.height_points
         self._updates, self._dt = 0, dt
         self._low, self._high = np.array(config.command.low), np.array(config.command.high)
         self._velocity = self._view.command
@@ -98,8 +100,13 @@ class PolicyController:
         """Reset the memory and restart the clock.
 
         Raises:
-            MeasurementError: The IMU gives no attitude.
+            MeasurementError: The IMU gives no attitude, or nothing measures the heights that the policy needs.
         """
+        points = 0 if self.height_points is None else len(self.height_points)
+        seen = len(observation.height_scan)
+        if seen < points:
+            problem = f"has {seen} heights, and the policy needs {points}: no sensor measures them here"
+            raise MeasurementError(f"{problem}. Run the policy with `bipedsim run`", "policy: height_scan")
         for part in (self._input, *self._encoders.values()):
             part.reset()
         view = self._view

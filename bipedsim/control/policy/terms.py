@@ -59,9 +59,9 @@ class TermJoints(NamedTuple):
     """Joints and constants of one term.
 
     Attributes:
-        places: (n,) indices of its joints among the robot's.
+        places: (n,) indices of its joints among the robot's, or of its points in the height scan.
         default: (n,) their default pose [rad].
-        constants: Constant values of the term.
+        constants: Constant values of the term; the offset of a height scan.
         phase: Added to the phase of the clock.
     """
 
@@ -71,7 +71,7 @@ class TermJoints(NamedTuple):
     phase: float = 0.0
 
 
-JOINTS, ACTIONS, FEET, CONSTANTS, CALLED = "joints", "actions", "feet", "constants", ""
+JOINTS, ACTIONS, FEET, CONSTANTS, POINTS, CALLED = "joints", "actions", "feet", "constants", "points", ""
 
 
 class Term(NamedTuple):
@@ -94,6 +94,10 @@ def _clock(view: TermInputs, own: TermJoints) -> Array:
         return np.array(view.rest)
     angle = 2.0 * np.pi * (view.phase + own.phase)
     return np.array([np.sin(angle), np.cos(angle)])
+
+
+def _heights(view: TermInputs, own: TermJoints) -> Array:
+    return np.asarray(view.seen.height_scan[own.places] - own.constants[0])
 
 
 TERMS: Mapping[str, Term] = {
@@ -123,6 +127,8 @@ TERMS: Mapping[str, Term] = {
     "foot_force": Term(
         FEET, "along each foot's z axis over the weight", lambda view, _: view.seen.foot_wrench[:, 2] / view.weight
     ),
+    "height_scan": Term(POINTS, "height of the base over points of the ground, less `offset` [m]; x first", _heights),
+    "measured_heights": Term(POINTS, "the same in legged_gym's order; y first", _heights),
     "constant": Term(CONSTANTS, "constant `values`, such as commands of the training", lambda _, own: own.constants),
 }
 """Terms by name; the names are Isaac Lab's where it has the term."""
@@ -132,19 +138,17 @@ ALIASES = {
     "generated_commands": "velocity_commands",
     "gait_phase": "clock",
     "base_euler_xyz": "base_euler",
+    "height_scanner": "height_scan",
 }
 """Other names of terms of the table; default velocities are zero, so joint_vel_rel equals joint_vel."""
 
 _BASE_VELOCITY = "the velocity of the base along the axes of the world, which no sensor of a robot measures"
 _PLACE = "the position of the base in the world, which no sensor of a robot measures"
-_GROUND = "the ground around the robot, for which it would need a depth camera"
 
 UNMEASURED = {
     "root_lin_vel_w": _BASE_VELOCITY,
     "base_pos_z": _PLACE,
     "root_pos_w": _PLACE,
-    "height_scan": _GROUND,
-    "height_scanner": _GROUND,
     "image": "a camera image",
     "image_features": "a camera image",
     "body_pose_w": _PLACE,
@@ -190,11 +194,22 @@ def call_term(term: Term, view: TermInputs, joints: TermJoints) -> int:
     return len(values)
 
 
-def size_of(term: Term, joints: int, actions: int, feet: int, constants: int) -> int:
-    """Return the number of values of a term for these numbers of joints, actions, feet and constants."""
+def size_of(term: Term, joints: int, actions: int, feet: int, own: int) -> int:
+    """Return the number of values of a term for these numbers of joints, actions, feet, and own constants or points."""
     if isinstance(term.size, int):
         return term.size
-    return {JOINTS: joints, ACTIONS: actions, FEET: feet, CONSTANTS: constants, CALLED: 0}[term.size]
+    return {JOINTS: joints, ACTIONS: actions, FEET: feet, CONSTANTS: own, POINTS: own, CALLED: 0}[term.size]
+
+
+def scan_grid(size: tuple[float, float], resolution: float, x_first: bool) -> Array:
+    """Return the points (S, 2) of a height scan in the heading frame of the base [m].
+
+    They are those of Isaac Lab's ``grid_pattern``, whose default order is "xy", x changing first. legged_gym's points
+    and Isaac Lab's order "yx" have y changing first.
+    """
+    axes = [np.arange(-0.5 * edge, 0.5 * edge + 1e-9, resolution) for edge in size]
+    x, y = np.meshgrid(*axes, indexing="xy" if x_first else "ij")
+    return np.column_stack([x.ravel(), y.ravel()])
 
 
 class BaseSensor:
