@@ -48,13 +48,12 @@ FEET = {
 
 @pytest.mark.parametrize("foot", FEET)
 def test_the_sole_is_that_of_all_shapes_that_touch_the_floor(tmp_path: Path, foot: str) -> None:
-    parts, count = "", 0
-    for x in (-0.02, 0.08):
+    parts = ""
+    for count, x in enumerate((-0.02, 0.08)):
         points = [(x + dx, y, z) for dx in (-0.05, 0.05) for y in (-0.05, 0.05) for z in (-0.05, -0.03)]
         parts += f"o part{count}\n" + "".join("v {} {} {}\n".format(*point) for point in points)
         faces = ((1, 2, 4, 3), (5, 7, 8, 6), (1, 5, 6, 2), (3, 4, 8, 7), (1, 3, 7, 5), (2, 6, 8, 4))
         parts += "".join("f {} {} {} {}\n".format(*(8 * count + corner for corner in face)) for face in faces)
-        count += 1
     (tmp_path / "parts.obj").write_text(parts)
     text = small_mjcf(FLOOR, FEET[foot])
     for side in ("left", "right"):
