@@ -4,6 +4,7 @@ from .content import run_content as run_content
 from .faults import (
     ANKLES as ANKLES,
     FIELDS as FIELDS,
+    HEIGHTS as HEIGHTS,
     IMU as IMU,
     JOINTS as JOINTS,
     Fault as Fault,

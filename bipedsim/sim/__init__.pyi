@@ -7,6 +7,7 @@ from .gantry import (
     GantryConfig as GantryConfig,
     read_gantry as read_gantry,
 )
+from .height_scan import scan_grid as scan_grid
 from .io import (
     LARGEST_PUSH as LARGEST_PUSH,
     LIMIT as LIMIT,

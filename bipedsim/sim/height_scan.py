@@ -10,11 +10,22 @@ from numpy.typing import ArrayLike
 from bipedsim.config import part_of
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground, GroundArrays, surface
-from bipedsim.model import NoiseParams
+from bipedsim.model import NoiseParams, Robot
 from bipedsim.numerics import Array, Integers, box, entry, ready, zeros_of
 
 _STREAM = 1
 """Key of its random numbers, so that they do not change those of the other sensors."""
+
+
+def scan_grid(size: tuple[float, float], resolution: float, x_first: bool) -> Array:
+    """Return the points (S, 2) of a height scan in the heading frame of the base [m].
+
+    They are those of Isaac Lab's ``grid_pattern``, whose default order is "xy", x changing first. legged_gym's points
+    and Isaac Lab's order "yx" have y changing first.
+    """
+    axes = [np.arange(-0.5 * edge, 0.5 * edge + 1e-9, resolution) for edge in size]
+    x, y = np.meshgrid(*axes, indexing="xy" if x_first else "ij")
+    return np.column_stack([x.ravel(), y.ravel()])
 
 
 class _Scan(NamedTuple):
@@ -71,6 +82,7 @@ class HeightScan:
         control_dt: Period of the measurements [s].
 
     Attributes:
+        points: (S, 2) the points.
         heights: (S,) the last measurement [m], ``inf`` where there is no ground; always the same array.
 
     Raises:
@@ -89,7 +101,7 @@ class HeightScan:
             params=part_of(NoiseParams, params),
             points=places,
         )
-        self.heights = self._scan.heights
+        self.points, self.heights = places, self._scan.heights
         self._normal = np.zeros(len(places))
         self._noisy = params.height_noise > 0.0
         self._generator = np.random.Generator(np.random.Philox(0))
@@ -119,3 +131,18 @@ class HeightScan:
         self._generator.bit_generator.state = state["generator"]
         for name, values in state["arrays"].items():
             getattr(self._scan, name)[...] = values
+
+
+def make_scan(
+    points: ArrayLike | None, robot: Robot, ground: Ground, params: NoiseParams, control_dt: float
+) -> HeightScan | None:
+    """Return the height scan of ``robot`` at ``points``, None for none; the arguments are those of :class:`HeightScan`.
+
+    Raises:
+        ConfigError: The points are wrong, or the robot has no floating base.
+    """
+    if points is None:
+        return None
+    if not robot.free_flyer:
+        raise ConfigError("needs a robot with a floating base", "height_scan", robot.name)
+    return HeightScan(points, ground, params, control_dt)

@@ -93,6 +93,11 @@ class SensorSuite(Participant):
         """The last observation; live."""
         return self._sensors.observation if self._noise is None else self._noise.observation
 
+    @property
+    def height_points(self) -> Array | None:
+        """Points (S, 2) of the height scan in the heading frame of the base [m]; None without one."""
+        return None if self._scan is None else self._scan.points
+
     def state(self) -> dict[str, Any]:
         """Return a copy of the last measurement and of the state of the noise."""
         noise = None if self._noise is None else self._noise.state()

@@ -24,7 +24,7 @@ from bipedsim.sim.actuators import Actuators
 from bipedsim.sim.assembly import SimulatorConfig, assemble
 from bipedsim.sim.checks import checked_state, checked_vector
 from bipedsim.sim.gantry import Gantry, GantryConfig
-from bipedsim.sim.height_scan import HeightScan
+from bipedsim.sim.height_scan import make_scan
 from bipedsim.sim.io import SETPOINT, Asked, Command, Observation
 from bipedsim.sim.monitors import Monitors
 from bipedsim.sim.participant import Participant, Participants
@@ -75,19 +75,15 @@ class Simulator:
         ground: The ground; flat at z = 0 by default.
         contact: Name in ``CONTACT_MODELS``.
         physics_dt: Step h [s].
-        control_dt: Time that one :meth:`step` advances [s], a whole multiple of ``physics_dt``; one physics step by
-            default.
+        control_dt: Time that one :meth:`step` advances [s], a multiple of ``physics_dt``; one physics step by default.
         contact_params: Parameters of the contact model that differ from its defaults.
-        hardware: Properties of drives, joint limits, sensors and masses, see
-            :func:`bipedsim.model.hardware.read_hardware`; ideal by default, which adds nothing and costs nothing.
+        hardware: Drives, joint limits, sensors and masses, see :func:`bipedsim.model.hardware.read_hardware`.
         seed: Seed of all noise; see :class:`bipedsim.sim.noise.Noise`.
-        events: Whether impacts happen within a step, and flight conserves momentum (docs/contact_models.md). Without
-            it, the simulation is plain time stepping, as in the papers.
+        events: Whether impacts happen within a step, and flight conserves momentum (docs/contact_models.md).
         objects: Free rigid bodies (docs/objects.md).
         gantry: Holds the robot at first, where :meth:`reset` puts it; no gantry by default.
         force_plates: Plates of a laboratory, in addition to those of the ground (docs/force_plates.md).
-        height_scan: (S, 2) points around the base, x ahead and y to the left in its heading frame [m], at which
-            ``Observation.height_scan`` measures; none by default. It needs a floating base.
+        height_scan: (S, 2) points of ``Observation.height_scan`` in the heading frame of the base [m]; none by default.
 
     Attributes:
         config: The arguments.
@@ -148,11 +144,7 @@ class Simulator:
         self.solver: ContactModel = make_contact_model(contact, self.dynamics.projection, self.physics_dt, params)
         self.tick = Tick(self.solver.result, self.dynamics.acceleration, n_steps)
         placed = self.dynamics.equations.joints
-        scan = None
-        if height_scan is not None:
-            if not robot.free_flyer:
-                raise ConfigError("needs a robot with a floating base", "height_scan", robot.name)
-            scan = HeightScan(height_scan, self.ground, self.hardware, self.control_dt)
+        scan = make_scan(height_scan, robot, self.ground, self.hardware, self.control_dt)
         own = self.drives.effort, self.tick, placed, scan
         self.sensors = SensorSuite(plant, self.hardware, self.control_dt, seed, *own)
         self.stepper, own_participants = assemble(self, plant, events)

@@ -19,7 +19,7 @@ from bipedsim.numerics import Array
 from bipedsim.plates import PlateGeometry, PlateSignals, as_json
 from bipedsim.recording import schema
 from bipedsim.recording.bag import NS_PER_S, labelled
-from bipedsim.runs import ANKLES, IMU, JOINTS, FaultSchedule
+from bipedsim.runs import ANKLES, HEIGHTS, IMU, JOINTS, FaultSchedule
 from bipedsim.sim import GroundTruth, Observation, Simulator, VertexForces
 from bipedsim_ros.wire import (
     WORLD_FRAME,
@@ -92,7 +92,13 @@ class _OnDemandPublisher:
 class SensorPublishers:
     """Publishes the measurements: IMU, ankle wrenches, and last the joint states, for which a controller waits."""
 
-    def __init__(self, node: Node, robot: Robot, ft_sign: float, make: Make = publisher) -> None:
+    def __init__(
+        self, node: Node, robot: Robot, ft_sign: float, make: Make = publisher, height_points: Array | None = None
+    ) -> None:
+        self._heights: _OnDemandPublisher | None = None
+        if height_points is not None:
+            writer = conversions.HeightScanWriter(height_points)
+            self._heights = _OnDemandPublisher(node, make, topics.HEIGHT_SCAN, writer.write)
         imu = conversions.ImuWriter(topics.IMU.frame_of(imu=robot.imu_frame))
         chains = Chains(robot) if robot.loops else None
         self._joint_writer = conversions.JointStateWriter(robot.joint_names, topics.JOINT_STATES.frame, chains)
@@ -110,11 +116,17 @@ class SensorPublishers:
         """Publish an observation; return the time of the monotonic clock [ns] before the joint states are sent."""
         self._publish_imu(observation, t_ns)
         self._publish_ankles(observation, t_ns)
+        self._publish_heights(observation, t_ns)
         return self._publish_joints(observation, t_ns)
 
     def publish_faulty(self, observation: Observation, faults: FaultSchedule) -> int:
         """Publish the measurements that pass the faults, with their own stamps; return as :meth:`publish`."""
-        publishers = {IMU: self._publish_imu, ANKLES: self._publish_ankles, JOINTS: self._publish_joints}
+        publishers = {
+            IMU: self._publish_imu,
+            ANKLES: self._publish_ankles,
+            HEIGHTS: self._publish_heights,
+            JOINTS: self._publish_joints,
+        }
         out_ns = time.monotonic_ns()
         for sensor, publish in publishers.items():
             if faults.sent[sensor]:
@@ -127,6 +139,10 @@ class SensorPublishers:
     def _publish_ankles(self, observation: Observation, t_ns: int) -> None:
         for k, ankle in enumerate(self._ankles):
             ankle.publish(t_ns, self._ft_sign * observation.foot_wrench[k])
+
+    def _publish_heights(self, observation: Observation, _t_ns: int) -> None:
+        if self._heights is not None:
+            self._heights.publish(observation)
 
     def _publish_joints(self, observation: Observation, t_ns: int) -> int:
         out_ns = time.monotonic_ns()
@@ -341,7 +357,7 @@ class Publishers:
 
         make: Make = publisher if go_on is None else patient
         existing = set(node.publishers)
-        self._sensors = SensorPublishers(node, sim.robot, ft_sign, make)
+        self._sensors = SensorPublishers(node, sim.robot, ft_sign, make, sim.sensors.height_points)
         objects = () if sim.objects is None else sim.objects.names
         plates = () if sim.force_plates is None else sim.force_plates.amplifiers.geometries
         self._ground = GroundPublishers(node, sim.robot, make, objects, sim.gantry is not None, plates, vertices)

@@ -97,6 +97,9 @@ class SimParams:
     faults: str = like(RunConfig, "faults")
     gantry: str = like(RunConfig, "gantry", "")
     drop_height: float = like(Scenario, "drop_height")
+    height_scan: tuple[float, float, float] = param(
+        (0.0, 0.0, 0.0), "[length, width, resolution] of /height_scan around the base; zeros: none", unit="m", low=0.0
+    )
     vertex_forces: bool = param(
         False, "publish the forces at the vertices of the soles too, of contact models that find them, on level ground"
     )
@@ -136,4 +139,8 @@ class SimParams:
                 self.real_time_factor,
             )
         yield from wrong_sign(self.ft_sign)
+        length, width, resolution = self.height_scan
+        if any(self.height_scan) and not resolution > 1e-3 * max(length, width):
+            problem = "must have a resolution of at least a thousandth of the edges; usual is [1.6, 1.0, 0.1]"
+            yield ConfigError(problem, "height_scan", list(self.height_scan))
         yield from wrong_cores(self.cpu_affinity)

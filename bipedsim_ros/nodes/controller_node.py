@@ -50,6 +50,7 @@ from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
 from bipedsim_ros.wire import (
     CommandWriter,
+    HeightScanReader,
     ImpedanceWriter,
     ImuReader,
     JointStateReader,
@@ -203,6 +204,10 @@ class ControllerNode:
         reads = [(topics.IMU, "", partial(ImuReader().read, observation=self._observation))]
         for sole, wrench in zip(robot.soles, self._observation.foot_wrench, strict=True):
             reads.append((topics.ANKLE_WRENCH, sole.name, partial(WrenchReader(params.ft_sign).read, wrench=wrench)))
+        if (points := self._guard.height_points) is not None:
+            self._observation.height_scan = np.full(len(points), np.nan)
+            scan = HeightScanReader(points)
+            reads.append((topics.HEIGHT_SCAN, "", partial(scan.read, observation=self._observation)))
         self._sensors = []
         for topic, foot, read in reads:
             subscription = self._inbox.subscribe(topic, foot)

@@ -19,11 +19,11 @@ from bipedsim.contact import CONTACT_MODELS
 from bipedsim.errors import EXIT_FAILED, ConfigError
 from bipedsim.ground import get_ground
 from bipedsim.model import load_robot
-from bipedsim.numerics import announced
+from bipedsim.numerics import Array, announced
 from bipedsim.objects import parse_objects
 from bipedsim.plates import parse_plates
 from bipedsim.runs import FaultSchedule, Rollout, compiling_beside, parse_pushes, read_faults
-from bipedsim.sim import GANTRY_ACTIONS, Simulator, VertexForces, read_gantry
+from bipedsim.sim import GANTRY_ACTIONS, Simulator, VertexForces, read_gantry, scan_grid
 from bipedsim_ros.loop import (
     Background,
     Commands,
@@ -64,6 +64,11 @@ LIVE = (
 _DRAIN_S = (3.0, 30.0)
 
 
+def _points(grid: Sequence[float]) -> Array | None:
+    """Return the points of a height scan [m] from its length, width and resolution; None without them."""
+    return scan_grid((grid[0], grid[1]), grid[2], True) if grid[2] > 0.0 else None
+
+
 class SimNode(NodeProgram):
     """Simulator node with topics, services and parameters; :meth:`run` contains the loop.
 
@@ -102,6 +107,7 @@ class SimNode(NodeProgram):
                 objects=objects,
                 gantry=gantry,
                 force_plates=plates,
+                height_scan=_points(params.height_scan),
             )
             # The kernels themselves report if they must be compiled first.
             node.get_logger().info(f"loading the kernels of {params.contact_model}")

@@ -1,6 +1,7 @@
 from . import conversions as conversions, topics as topics
 from .bundle import BundleReader as BundleReader, BundleWriter as BundleWriter
 from .conversions import (
+    HeightScanReader as HeightScanReader,
     ImuReader as ImuReader,
     JointStateReader as JointStateReader,
     TwistReader as TwistReader,

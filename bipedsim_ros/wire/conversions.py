@@ -13,10 +13,10 @@ import numpy as np
 from bipedsim.model import Chains
 from bipedsim.numerics import Array, Indices
 from bipedsim.recording import CONTACT_FIELDS
-from bipedsim.recording.bag import NS_PER_S, Encoder, labelled
+from bipedsim.recording.bag import NS_PER_S, Encoder, blank, labelled
 from bipedsim.sim import Observation
-from bipedsim_ros.wire.topics import ANKLE_WRENCH, CONTACT, IMU, JOINT_STATES, VELOCITY, Topic
-from bipedsim_ros.wire.wire import Layout, WireReader
+from bipedsim_ros.wire.topics import ANKLE_WRENCH, CONTACT, HEIGHT_SCAN, IMU, JOINT_STATES, VELOCITY, Topic
+from bipedsim_ros.wire.wire import Layout, MessageError, WireReader
 
 if TYPE_CHECKING:
     from bipedsim.contact import ContactResult
@@ -120,6 +120,56 @@ class WrenchReader:
     def read(self, data: bytes, wrench: Array) -> None:
         """Copy force [N] and torque [N.m] of a serialised message into ``wrench`` (6,)."""
         np.multiply(self._wire.read(data)[0], self._sign, out=wrench)
+
+
+class HeightScanWriter:
+    """Writes the messages of the height scan: x, y and height for each point.
+
+    Args:
+        points: (S, 2) points in the heading frame of the base [m].
+    """
+
+    def __init__(self, points: Array) -> None:
+        self._rows = np.column_stack([points, np.zeros(len(points))])
+        dims = [
+            blank("std_msgs/msg/MultiArrayDimension", {"label": label, "size": size, "stride": stride})
+            for label, size, stride in (("point", len(points), self._rows.size), ("x,y,height", 3, 3))
+        ]
+        self._wire = Encoder(HEIGHT_SCAN.msgtype, {"layout.dim": dims, "data": np.zeros(self._rows.size)})
+
+    def write(self, observation: Observation) -> bytes:
+        """Return the message for the heights of ``observation`` [m]."""
+        self._rows[:, 2] = observation.height_scan
+        return self._wire.write(0, self._rows.ravel())
+
+
+class HeightScanReader:
+    """Reads the messages of the height scan for a controller.
+
+    Args:
+        points: (S, 2) points that the controller needs, in the heading frame of the base [m].
+    """
+
+    def __init__(self, points: Array) -> None:
+        self._wire = WireReader(HEIGHT_SCAN.msgtype)
+        self._points = points
+        self._sent = np.zeros((0, 2))
+        self._order = np.zeros(0, dtype=np.int64)
+
+    def read(self, data: bytes, observation: Observation) -> None:
+        """Copy the heights at the points of the controller into ``observation``.
+
+        Raises:
+            MessageError: A point is missing in the message.
+        """
+        rows = np.reshape(self._wire.read(data)[0], (-1, 3))
+        if not np.array_equal(rows[:, :2], self._sent):
+            apart = np.abs(rows[None, :, :2] - self._points[:, None]).max(axis=2)
+            if not (len(rows) and apart.min(axis=1).max() < 1e-6):
+                wanted = self._points[int(np.argmax(apart.min(axis=1)))] if len(rows) else self._points[0]
+                raise MessageError(f"has no height at {wanted.round(3).tolist()}, where the controller needs one")
+            self._sent, self._order = rows[:, :2].copy(), apart.argmin(axis=1)
+        observation.height_scan[:] = rows[self._order, 2]
 
 
 class ImuWriter:

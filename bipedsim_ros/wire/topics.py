@@ -186,6 +186,15 @@ ANKLE_WRENCH = Topic(
     requested=NEWEST_OF_ANY,
     frame=_ANKLE,
 )
+HEIGHT_SCAN = Topic(
+    "/height_scan",
+    _NUMBERS,
+    ROBOT,
+    "with `height_scan: [length, width, resolution]`: x, y of each point in the heading frame of the base, and the "
+    "height of the base above the ground there [m]",
+    requested=NEWEST_OF_ANY,
+    sporadic=True,
+)
 SOLE_WRENCH = Topic(
     schema.SOLE_WRENCH, _WRENCH, SIMULATOR, "ground on sole: standing gives sum F_z = +m g", frame=_SOLE
 )

@@ -9,12 +9,11 @@ import pinocchio as pin
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from bipedsim.control.policy.terms import scan_grid
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground, HeightField, make_ground
 from bipedsim.model import load_robot
 from bipedsim.runs.faults import Fault, FaultSchedule
-from bipedsim.sim import Simulator
+from bipedsim.sim import Simulator, scan_grid
 
 ROBOT = load_robot("biped14")
 POINTS = scan_grid((1.6, 1.0), 0.1, True)

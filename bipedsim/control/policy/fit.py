@@ -32,12 +32,12 @@ from bipedsim.control.policy.terms import (
     call_term,
     encoder_term,
     own_term,
-    scan_grid,
     size_of,
 )
 from bipedsim.errors import BipedSimError, ConfigError, UnknownNameError
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Indices
+from bipedsim.sim import scan_grid
 
 
 @dataclass(frozen=True, eq=False)

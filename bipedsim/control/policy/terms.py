@@ -201,17 +201,6 @@ def size_of(term: Term, joints: int, actions: int, feet: int, own: int) -> int:
     return {JOINTS: joints, ACTIONS: actions, FEET: feet, CONSTANTS: own, POINTS: own, CALLED: 0}[term.size]
 
 
-def scan_grid(size: tuple[float, float], resolution: float, x_first: bool) -> Array:
-    """Return the points (S, 2) of a height scan in the heading frame of the base [m].
-
-    They are those of Isaac Lab's ``grid_pattern``, whose default order is "xy", x changing first. legged_gym's points
-    and Isaac Lab's order "yx" have y changing first.
-    """
-    axes = [np.arange(-0.5 * edge, 0.5 * edge + 1e-9, resolution) for edge in size]
-    x, y = np.meshgrid(*axes, indexing="xy" if x_first else "ij")
-    return np.column_stack([x.ravel(), y.ravel()])
-
-
 class BaseSensor:
     """Compute the motion of the root link from the IMU, including the joints between them.
 

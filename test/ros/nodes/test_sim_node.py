@@ -23,6 +23,7 @@ from sim_node_support import COMMANDS, Commander, moving, statistics, time_of
 from std_msgs.msg import Float64MultiArray, String
 
 from bipedsim.model import load_robot
+from bipedsim.sim import scan_grid
 from bipedsim.sim.simulator import Simulator
 from bipedsim_ros.wire import topics
 
@@ -279,6 +280,16 @@ def test_who_listens_to_tf_is_told_that_there_is_none(ros: RosWorld) -> None:
     ros.node.create_subscription(JointState, "/tf", lambda _message: None, 10)
     node = ros.start("sim_node")
     ros.until(lambda: "a node listens to /tf, which is not there: tf2_msgs is not installed" in node.output, "a word")
+
+
+def test_heights_are_published_when_asked_for(ros: RosWorld) -> None:
+    scans = ros.collect(Float64MultiArray, "/height_scan", ALL)
+    ros.start("sim_node", start="immediately", height_scan=[0.4, 0.2, 0.1], ground="slope", rate=100.0)
+    ros.until(lambda: len(scans) > 5, "heights")
+    x, y, height = np.reshape(scans[0].data, (-1, 3)).T
+    np.testing.assert_allclose(np.column_stack([x, y]), scan_grid((0.4, 0.2), 0.1, True), atol=1e-12)
+    # The robot stands on a slope of 3 degrees that rises ahead of it.
+    np.testing.assert_allclose(height[:5] - height[4], np.tan(np.deg2rad(3.0)) * (x[4] - x[:5]), atol=1e-3)
 
 
 def test_forces_at_vertices_are_published_when_asked_for_and_add_up(ros: RosWorld) -> None:

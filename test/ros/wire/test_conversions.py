@@ -29,7 +29,8 @@ from bipedsim.recording.schema import CONTACT_FIELDS
 from bipedsim.sim import GroundTruth
 from bipedsim.sim.io import Observation
 from bipedsim_ros.wire import conversions, topics
-from bipedsim_ros.wire.wire import NS_PER_S, WireReader
+from bipedsim_ros.wire.conversions import HeightScanReader, HeightScanWriter
+from bipedsim_ros.wire.wire import NS_PER_S, MessageError, WireReader
 
 NAMES = ("hip", "knee", "ankle")
 T_NS = 3_000_000_007
@@ -296,3 +297,18 @@ def test_messages_pass_the_field_checks_of_ros() -> None:
     environment = {**os.environ, "ROS_PYTHON_CHECK_FIELDS": "1"}
     result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
+
+
+def test_heights_are_matched_by_their_points() -> None:
+    """A controller gets the heights at its points in its own order, and no others."""
+    points = np.array([[0.1, 0.0], [-0.1, 0.2], [0.0, 0.0]])
+    sent, seen = Observation.zeros(0, 0), Observation.zeros(0, 0)
+    sent.height_scan, seen.height_scan = np.zeros(3), np.full(2, np.nan)
+    reader = HeightScanReader(points[[2, 0]])
+    for heights in ([1.0, 2.0, 3.0], [4.0, 5.0, np.inf]):
+        sent.height_scan[:] = heights
+        reader.read(HeightScanWriter(points).write(sent), seen)
+        np.testing.assert_array_equal(seen.height_scan, sent.height_scan[[2, 0]])
+    sent.height_scan = np.zeros(2)
+    with pytest.raises(MessageError):
+        reader.read(HeightScanWriter(points[:2]).write(sent), seen)
