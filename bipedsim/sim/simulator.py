@@ -80,8 +80,7 @@ class Simulator:
         hardware: Drives, joint limits, sensors and masses, see :func:`bipedsim.model.hardware.read_hardware`.
         seed: Seed of all noise; see :class:`bipedsim.sim.noise.Noise`.
         events: Whether impacts happen within a step, and flight conserves momentum (docs/contact_models.md).
-        objects: Free rigid bodies (docs/objects.md).
-        gantry: Holds the robot at first, where :meth:`reset` puts it; no gantry by default.
+        objects, gantry: Free rigid bodies (docs/objects.md), and a gantry that holds the robot at first.
         force_plates: Plates of a laboratory, in addition to those of the ground (docs/force_plates.md).
         height_scan: (S, 2) points of ``Observation.height_scan`` in the heading frame of the base [m]; none by default.
 

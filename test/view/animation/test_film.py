@@ -217,6 +217,18 @@ def test_the_ground_is_cut_where_the_robot_is(robot: Robot, recording: Recording
         np.testing.assert_allclose(z, ground.height(x, film.scenes[0].camera.target[i, 1]))
 
 
+def test_a_height_field_is_drawn_around_the_robot(robot: Robot, recording: Recording) -> None:
+    ground = get_ground("rough")
+    assert ground.field is not None
+    film = Film(stage_of(recording, robot, recording.t[[0, 100]], ground), "3d", "", recording.feet)
+    film.show(1)
+    drawn = [path.vertices[:3] for path in film.scenes[0]._field.get_paths()]
+    vertices, triangles = ground.field.mesh()
+    assert 100 < len(drawn) < len(triangles)
+    of_field = {tuple(np.round(corner, 6)) for corner in film.scenes[0].camera.project(vertices)}
+    assert {tuple(np.round(corner, 6)) for path in drawn for corner in path} <= of_field
+
+
 @pytest.mark.parametrize(("view", "axis"), [("side", 0), ("front", 1)])
 def test_ticks_are_in_the_columns_of_their_coordinates(
     view: str, axis: int, robot: Robot, recording: Recording

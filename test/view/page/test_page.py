@@ -199,6 +199,19 @@ def test_every_ground_is_drawn(robot: Robot, ground: str) -> None:
         page.close()
 
 
+def test_a_height_field_is_drawn_as_a_mesh(robot: Robot) -> None:
+    ground = get_ground("rough")
+    assert ground.field is not None
+    page = Page(robot, ground, port=0)
+    try:
+        mesh = page.server.scene.get_handle_by_name("/world/field")
+        x, y, z = np.asarray(mesh.vertices).T
+        np.testing.assert_allclose(z, ground.height(x, y), atol=1e-5)
+        assert len(mesh.faces) == 2 * 120 * 120
+    finally:
+        page.close()
+
+
 def test_a_host_that_is_none_is_refused(robot: Robot) -> None:
     with refusal(place="256.1.1.1, port 0"):
         Page(robot, Ground.flat(), host="256.1.1.1", port=0)
