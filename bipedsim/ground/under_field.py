@@ -174,13 +174,9 @@ def _inside(vertices, n, e, x, y):
 
 
 @kernel
-def _flatter(R, a, b, ground):
-    """Return which of two triangles, -1 for none, is flatter relative to the sole; -1 if both are risers."""
-    of_a = _along(R, a, ground) if a >= 0 else 0.0
-    of_b = _along(R, b, ground) if b >= 0 else 0.0
-    if max(of_a, of_b) < STEEPEST_FACE:
-        return -1
-    return a if of_a >= of_b else b
+def _is_face(R, i, ground):
+    """Return whether triangle ``i`` exists, -1 for none, and is no riser under the sole."""
+    return i >= 0 and _along(R, i, ground) >= STEEPEST_FACE
 
 
 @kernel
@@ -195,18 +191,18 @@ def _crossings(R, vertices, n, ground, work):
             if work.outside[k] < 0:
                 continue
             if work.outside[k] == 0:
-                owner = -1
                 for e in range(6):
-                    owner = _flatter(R, owner, _around(ground.field, i, j, e), ground)
-                if owner >= 0:
-                    total = _add(work, total, k, k, 0.0, owner)
+                    owner = _around(ground.field, i, j, e)
+                    if _is_face(R, owner, ground):
+                        total = _add(work, total, k, k, 0.0, owner)
+                        break
             for e in range(3):
                 if (e != 1 and i == w[1]) or (e != 0 and j == w[3]):
                     continue
                 m = k + (columns if e != 1 else 0) + (1 if e != 0 else 0)
                 if work.outside[m] < 0 or work.outside[k] & work.outside[m] or not work.outside[k] | work.outside[m]:
                     continue
-                owner = _beside_edge(R, i, j, e, ground)
+                owner = _next_to_edge(R, i, j, e, ground)
                 t0, t1 = _clip(work, k, m, vertices, n)
                 if owner < 0 or t0 >= t1:
                     continue
@@ -229,11 +225,13 @@ def _around(f, i, j, e):
 
 
 @kernel
-def _beside_edge(R, i, j, e, ground):
-    """Return the flatter triangle next to the edge from grid point (i, j) along x, along y or to (i + 1, j + 1)."""
-    first = 0 if e != 1 else 1
-    second = 5 if e == 0 else 2 if e == 1 else 1
-    return _flatter(R, _around(ground.field, i, j, first), _around(ground.field, i, j, second), ground)
+def _next_to_edge(R, i, j, e, ground):
+    """Return a triangle next to the edge from grid point (i, j) along x, y or the diagonal; -1 if both are risers."""
+    owner = _around(ground.field, i, j, 0 if e != 1 else 1)
+    if _is_face(R, owner, ground):
+        return owner
+    owner = _around(ground.field, i, j, 5 if e == 0 else 2 if e == 1 else 1)
+    return owner if _is_face(R, owner, ground) else -1
 
 
 @kernel
