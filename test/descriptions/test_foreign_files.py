@@ -213,6 +213,7 @@ CUBE = '<texture name="t" type="cube" fileup="a.png" filedown="b.png"/><material
         meshed("My Foot.STL", 'assetdir="meshes"'),
         meshed("C:/a/My Foot.STL", 'meshdir="meshes" strippath="true"'),
         meshed("C:/a/my foot.stl", 'meshdir="meshes" strippath="true"'),
+        meshed("C:/a/my foot.stl", 'meshdir="Meshes" strippath="true"'),
         meshed(r"meshes\My Foot.STL"),
         meshed("my foot.stl", 'meshdir="Meshes"'),
         meshed("meshes/My%20Foot.STL"),

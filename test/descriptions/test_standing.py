@@ -123,6 +123,7 @@ KEYS = {
     "home": (-0.4, True),
     "home_default": (-0.4, True),
     "my_stand_1": (-0.4, True),
+    "home_tilted": (-0.9, True),
     "crouch": (-0.4, True),
     "homeless": (-0.9, False),
     "sit": (-1.2, False),
