@@ -15,6 +15,8 @@ from bipedsim.model import robot_content, robot_file
 from bipedsim_studies.study import Needs, StudyConfig, StudyPlan, StudyTrial, digest, make_plan
 
 BATTERY = Path(__file__).parent / "battery_2.yaml"
+NETWORKS = (".onnx", ".pt", ".pth", ".jit")
+"""Suffixes of the files of networks."""
 TEST, POINT = "test", "point_of_test"
 """Columns with the test of a trial, and with the point of its grid."""
 
@@ -54,12 +56,14 @@ class Battery:
     Attributes:
         version: Version of the battery file.
         groups: Group of each test by its name, in the order of the file.
+        limits: Conditions of a success of each test in addition to not falling, by its name.
         left_out: Reason for each test that is not possible with the controller, by its name.
         plan: All trials of the other tests.
     """
 
     version: int
     groups: Mapping[str, str]
+    limits: Mapping[str, Mapping[str, Any]]
     left_out: Mapping[str, str]
     plan: StudyPlan
 
@@ -106,10 +110,9 @@ def read_battery(path: Path, controller: Mapping[str, Any]) -> Battery:
             trials.append(replace(trial, index=len(trials), point=points + trial.point, values=values))
         points += plan.grid
     parts = tuple(item for plan in plans.values() for item in plan.parts)
-    description = f"{controller['controller']} on {controller['robot']}"
     joined = StudyPlan(
         name=f"battery {battery.version}",
-        description=description,
+        description="",
         grid_names=(TEST,),
         grid=points,
         trials=tuple(trials),
@@ -119,8 +122,17 @@ def read_battery(path: Path, controller: Mapping[str, Any]) -> Battery:
         time_limit=battery.time_limit,
         conditions=_conditions(battery, trials[0]),
     )
+    joined = replace(joined, description=_subject(controller, joined.needs.content))
     reasons = {name: str(error) for name, error in left_out.items()}
-    return Battery(battery.version, {test.name: test.group for test in battery.tests}, reasons, joined)
+    limits = {test.name: test.success for test in battery.tests}
+    return Battery(battery.version, {test.name: test.group for test in battery.tests}, limits, reasons, joined)
+
+
+def _subject(controller: Mapping[str, Any], content: Mapping[str, str]) -> str:
+    """Return controller, networks and robot; a network is a file of the run with its digest."""
+    networks = [f"{Path(name).name} ({checksum[:8]})" for name, checksum in content.items() if name.endswith(NETWORKS)]
+    used = " with ".join([controller["controller"], *([", ".join(networks)] if networks else [])])
+    return f"{used} on {robot_file(controller['robot']).parent.name}"
 
 
 def _seed(battery_seed: int, test: str, chosen: Mapping[str, Any], repetition: int) -> int:

@@ -49,6 +49,7 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim.config import from_folder, to_json
     from bipedsim.contact import CONTACT_MODELS
     from bipedsim.errors import EXIT_FAILED, EXIT_OK
+    from bipedsim.model import robot_file
     from bipedsim_studies.score.battery import BATTERY, TEST, read_battery
     from bipedsim_studies.score.page import table, write_page
     from bipedsim_studies.score.score import compared, differences, score
@@ -64,9 +65,8 @@ def main(args: argparse.Namespace) -> int:
     )
 
     subject = chosen(args, RunConfig)
-    robot_name = subject.setdefault("robot", RunConfig.robot)
     # Relative paths in a battery would start at the folder of its file.
-    subject["robot"] = from_folder(robot_name, Path())
+    subject["robot"] = from_folder(subject.get("robot", RunConfig.robot), Path())
     subject["controller_params"], subject["contact_params"] = split_params(args.set, CONTACT_MODELS)
     others = read_rows(args.against) if args.against else []
     file = args.battery or BATTERY
@@ -81,13 +81,12 @@ def main(args: argparse.Namespace) -> int:
     say(f"battery {battery.version}: {battery.plan.description}, {len(battery.plan.trials)} trials")
     for name, why in battery.left_out.items():
         say(f"left out: {name}: {why}")
-    robot_path = Path(robot_name)
-    robot = robot_path.parent.name if robot_path.name == "robot.yaml" else robot_path.stem
+    robot = robot_file(subject["robot"]).parent.name
     short = "_".join(part.rpartition(":")[2] or part for part in (args.controller, robot))
     folder = args.output or Path("runs") / f"score_{short}"
     results = run_with_options(battery.plan, folder, args)
     rows = [results.rows[i] for i in sorted(results.rows)]
-    lines = score(rows, battery.groups)
+    lines = score(rows, battery.groups, battery.limits)
     paired_differences = differences(rows, others, battery.groups)
     score_data = {
         "battery": battery.version,

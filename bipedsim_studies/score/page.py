@@ -10,7 +10,7 @@ from pathlib import Path
 from bipedsim.analysis import aligned
 from bipedsim.view import FOOT_COLOURS, STYLE, picture
 from bipedsim_studies.score.battery import Battery
-from bipedsim_studies.score.score import PairedDifference, ScoreLine
+from bipedsim_studies.score.score import MissedFigure, PairedDifference, ScoreLine
 from bipedsim_studies.study import write_whole
 
 HEADS = ("test", "trials", "success", "95 %", "velocity error", "cost of transport", "remarks")
@@ -29,16 +29,30 @@ def _cells(line: ScoreLine) -> tuple[str, ...]:
     name = line.name if line.group else line.name.upper()
     figures = (line.figures["velocity_error"], line.figures["cost_of_transport"])
     remarks = [f"{count} {kind}" for kind, count in sorted(line.failures.items())]
+    remarks += map(_missed, line.missed)
     if line.beyond:
         remarks.append(f"physics beyond its bounds in {line.beyond}")
     return (
         name,
         str(line.trials),
         f"{line.share:.1%}",
-        f"{line.low:.1%} to {line.high:.1%}",
+        "" if line.low is None else f"{line.low:.1%} to {line.high:.1%}",
         *("" if value is None else f"{value:.3g}" for value in figures),
         ", ".join(remarks),
     )
+
+
+def _missed(missed: MissedFigure) -> str:
+    """Return a metric with its range over the trials that missed, and the limits."""
+    values = [value for value in missed.values if value is not None]
+    if not isinstance(missed.limits, list):
+        return f"{missed.name} {', '.join(map(str, missed.values))} instead of {missed.limits}"
+    low, high = missed.limits
+    limit = " and ".join(
+        f"{side} {value:g}" for side, value in (("at least", low), ("at most", high)) if value is not None
+    )
+    found = " to ".join(f"{value:.3g}" for value in sorted({min(values), max(values)})) if values else "unknown"
+    return f"{missed.name} {found}, must be {limit}"
 
 
 def _difference_cells(difference: PairedDifference) -> tuple[str, ...]:
@@ -61,8 +75,9 @@ def plot(title: str, lines: Sequence[ScoreLine], path: Path) -> None:
             colour = FOOT_COLOURS[groups.index(line.group) % len(FOOT_COLOURS)]
             label = line.group if line.group not in [previous.group for previous in tests[:i]] else None
             axes.barh(i, line.share, color=colour, alpha=0.75, height=0.7, label=label)
-            errors = [[max(0.0, line.share - line.low)], [max(0.0, line.high - line.share)]]
-            axes.errorbar(line.share, i, xerr=errors, color="#333333", capsize=2, linewidth=1.0)
+            if line.low is not None and line.high is not None:
+                errors = [[max(0.0, line.share - line.low)], [max(0.0, line.high - line.share)]]
+                axes.errorbar(line.share, i, xerr=errors, color="#333333", capsize=2, linewidth=1.0)
         axes.set_yticks(range(len(tests)), [line.name for line in tests], fontsize=8)
         axes.invert_yaxis()
         axes.set_xlim(0.0, 1.0)

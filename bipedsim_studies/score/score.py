@@ -6,15 +6,31 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from types import MappingProxyType
 from typing import Any
 
 from bipedsim.errors import ConfigError
 from bipedsim_studies.score.battery import POINT, SAME, TEST
-from bipedsim_studies.study import wilson
+from bipedsim_studies.study import STOOD, meets, wilson
 
 ALL = "all"
 MEDIANS = ("velocity_error", "cost_of_transport", "torque_limited_fraction")
 """Metrics whose median over the successful trials is part of a score."""
+
+
+@dataclass(frozen=True)
+class MissedFigure:
+    """A metric that missed the limits of a success.
+
+    Attributes:
+        name: Name of the metric.
+        limits: Required value, or its lowest and highest value, None without a limit.
+        values: Value of each trial that missed.
+    """
+
+    name: str
+    limits: Any
+    values: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -24,9 +40,11 @@ class ScoreLine:
     Attributes:
         name, group: Name of the test and its group. The line of a group has an empty ``group``.
         trials, successes: Number of trials and successes.
-        low, high: Wilson's interval of the success rate at 95 %.
+        low, high: Wilson's interval of the success rate at 95 %; None for a single trial.
         figures: Medians of :data:`MEDIANS` over the successful trials; None without any.
         failures: Number of failed trials with each outcome.
+        missed: Metrics beyond their limits in trials in which the robot stayed up. Only a test has them, because tests
+            have limits of their own.
         beyond: Number of trials in which the physics exceeded the limits of the contact model, successful or not.
     """
 
@@ -34,10 +52,11 @@ class ScoreLine:
     group: str
     trials: int
     successes: int
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     figures: Mapping[str, float | None]
     failures: Mapping[str, int]
+    missed: tuple[MissedFigure, ...]
     beyond: int
 
     @property
@@ -46,22 +65,31 @@ class ScoreLine:
         return self.successes / self.trials
 
 
-def score(rows: Iterable[Mapping[str, Any]], groups: Mapping[str, str]) -> list[ScoreLine]:
+def score(
+    rows: Iterable[Mapping[str, Any]], groups: Mapping[str, str], limits: Mapping[str, Mapping[str, Any]]
+) -> list[ScoreLine]:
     """Return a line for each test with rows, for each group, and for all tests.
 
     In the lines of groups and of all tests, each test has a weight proportional to its number of trials.
+
+    Args:
+        rows: Results of the trials.
+        groups: Group of each test by its name.
+        limits: Conditions of a success of each test by its name.
     """
     by_test: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         by_test.setdefault(row[TEST], []).append(row)
     tests = [name for name in groups if name in by_test]
-    lines = [_line(name, groups[name], by_test[name]) for name in tests]
+    lines = [_line(name, groups[name], by_test[name], limits.get(name, {})) for name in tests]
     for group in dict.fromkeys(groups[name] for name in tests):
         lines.append(_line(group, "", [row for name in tests if groups[name] == group for row in by_test[name]]))
     return [*lines, _line(ALL, "", [row for name in tests for row in by_test[name]])]
 
 
-def _line(name: str, group: str, rows: Sequence[Mapping[str, Any]]) -> ScoreLine:
+def _line(
+    name: str, group: str, rows: Sequence[Mapping[str, Any]], limits: Mapping[str, Any] = MappingProxyType({})
+) -> ScoreLine:
     successful = [row for row in rows if row["success"]]
     figures: dict[str, float | None] = {}
     for figure in MEDIANS:
@@ -70,12 +98,16 @@ def _line(name: str, group: str, rows: Sequence[Mapping[str, Any]]) -> ScoreLine
     failures: dict[str, int] = {}
     for row in rows:
         if not row["success"]:
-            kind = row["outcome"] if row["outcome"] != "stayed up" else "missed its figures"
+            kind = row["outcome"] if row["outcome"] != STOOD else "missed its figures"
             failures[kind] = failures.get(kind, 0) + 1
+    low, high = wilson(len(successful), len(rows)) if len(rows) > 1 else (None, None)
+    stood = [row for row in rows if row["outcome"] == STOOD and not row["success"]]
+    missed = []
+    for figure, wanted in limits.items():
+        if beyond_limits := tuple(row[figure] for row in stood if not meets(row[figure], wanted)):
+            missed.append(MissedFigure(figure, wanted, beyond_limits))
     beyond = sum(any(row.get(name) for name in row if name.endswith(".steps_beyond")) for row in rows)
-    return ScoreLine(
-        name, group, len(rows), len(successful), *wilson(len(successful), len(rows)), figures, failures, beyond
-    )
+    return ScoreLine(name, group, len(rows), len(successful), low, high, figures, failures, tuple(missed), beyond)
 
 
 @dataclass(frozen=True)

@@ -37,4 +37,4 @@ from .results import (
 from .search import Threshold as Threshold, threshold as threshold
 from .study_run import run_study as run_study, run_with_options as run_with_options
 from .table import error_lines as error_lines, same_lines as same_lines
-from .trial import FAILED as FAILED, check_figures as check_figures
+from .trial import FAILED as FAILED, STOOD as STOOD, check_figures as check_figures, meets as meets

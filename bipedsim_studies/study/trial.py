@@ -116,7 +116,7 @@ def _once(trial: StudyTrial, bisected_value: float | None) -> dict[str, Any]:
     for name, limits in trial.success.items():
         if name not in figures:
             raise BipedSimError(f"there is no figure {name!r}; there are {', '.join(sorted(figures))}", "success")
-        if success and not _meets(figures[name], limits):
+        if success and not meets(figures[name], limits):
             success, why = False, f"{name} = {figures[name]} and not {limits}"
     return {"success": success, "outcome": outcome, "why": why, **figures}
 
@@ -142,7 +142,8 @@ def _search(trial: StudyTrial) -> dict[str, Any]:
     return {**shown, "success": bracket.survived > 0.0, "why": why, **bisection_figures}
 
 
-def _meets(value: Any, wanted: Any) -> bool:
+def meets(value: Any, wanted: Any) -> bool:
+    """Return whether a metric has the required value, or is within its limits [lowest, highest]."""
     if not isinstance(wanted, list):
         return bool(value == wanted)
     low, high = wanted

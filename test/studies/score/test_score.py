@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib
 import math
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -51,6 +54,19 @@ def test_who_takes_no_velocity_is_told_and_other_mistakes_too() -> None:
     assert "no_such" in str(caught.value)
 
 
+def test_a_score_names_robot_and_network(tmp_path: Path) -> None:
+    """A robot by its folder, wherever it is, and a network by its file and digest."""
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    policy_support = importlib.import_module("policy_support")
+    (tmp_path / "short.yaml").write_text(SHORT)
+    shutil.copytree(Path(str(ROBOTS["biped14"])).parent, tmp_path / "mine")
+    subject = {"controller": "policy", "controller_params": {"file": str(policy_support.whole(tmp_path))}}
+    battery = read_battery(tmp_path / "short.yaml", {"robot": str(tmp_path / "mine"), **subject})
+    named = re.fullmatch(r"policy with policy\.onnx \((\w{8})\) on mine", battery.plan.description)
+    assert named is not None
+    assert hashlib.sha256((tmp_path / "policy.onnx").read_bytes()).hexdigest().startswith(named[1])
+
+
 def row(test: str, point: int, repetition: int, success: bool, **more: object) -> dict[str, object]:
     where = {"test": test, "point_of_test": point, "repetition": repetition}
     return {**where, "success": success, "outcome": "stayed up" if success else "fell", **more}
@@ -59,12 +75,34 @@ def row(test: str, point: int, repetition: int, success: bool, **more: object) -
 def test_lines_of_tests_groups_and_all() -> None:
     rows = [row("a", 0, k, k < 3, velocity_error=0.1 * k) for k in range(4)]
     rows += [row("b", 0, k, True, **{"physics.depth_m.steps_beyond": k}) for k in range(2)]
-    lines = {line.name: line for line in score(rows, {"a": "one", "b": "two", "never run": "two"})}
+    lines = {line.name: line for line in score(rows, {"a": "one", "b": "two", "never run": "two"}, {})}
     assert list(lines) == ["a", "b", "one", "two", "all"]
     assert (lines["a"].successes, lines["a"].trials, lines["a"].failures) == (3, 4, {"fell": 1})
     assert lines["a"].figures["velocity_error"] == pytest.approx(0.1)
     assert (lines["all"].successes, lines["all"].trials) == (5, 6)
     assert (lines["a"].beyond, lines["b"].beyond) == (0, 1)
+
+
+def test_a_line_has_the_figures_that_were_missed_and_their_limits() -> None:
+    """Only of trials that stayed up; the lines of groups have none, because the limits are those of a test."""
+    limits = {"a": {"velocity_error": [None, 0.2], "turn_error": [0.0, 1.0]}}
+    rows = [row("a", 0, k, False, velocity_error=0.1 * k, turn_error=0.5) for k in range(5)]
+    for k in (2, 3):
+        rows[k]["outcome"] = "stayed up"
+    rows[4]["success"] = True
+    a, group, every = score(rows, {"a": "one"}, limits)
+    (missed,) = a.missed
+    assert (missed.name, missed.limits) == ("velocity_error", [None, 0.2])
+    assert missed.values == pytest.approx((0.3,))
+    assert not group.missed
+    assert not every.missed
+
+
+def test_a_single_trial_has_no_interval() -> None:
+    one, *_ = score([row("a", 0, 0, True)], {"a": "one"}, {})
+    assert (one.low, one.high) == (None, None)
+    two, *_ = score([row("a", 0, k, True) for k in range(2)], {"a": "one"}, {})
+    assert two.low is not None
 
 
 def test_differences_are_of_the_same_trials() -> None:
