@@ -2,7 +2,8 @@
 
 BIPEDSIM_LAB_DATA names a folder with walking2.c3d, std_cop_walking2_grfs.sto and the same of walking5
 (github.com/opensim-org/opensim-core),
-BDS00001.txt, BDSinfoCOP.txt and PDS13OF1grf.txt (github.com/BMClab/datasets); docs/lab_formats.md says where in there.
+BDS00001.txt, BDSinfoCOP.txt and PDS13OF1grf.txt (github.com/BMClab/datasets), walk1.forces (github.com/BMClab/BMC), and
+any C3D files; docs/lab_formats.md says where in there.
 """
 
 from __future__ import annotations
@@ -69,6 +70,43 @@ def test_two_plates_give_the_cop_of_the_person() -> None:
     np.testing.assert_allclose(-stood[0][:, 1], raw["COPNET_Z"], atol=1e-5)
 
 
+def test_a_file_of_cortex_has_the_numbers_of_its_columns() -> None:
+    path = data("walk1.forces")
+    raw = np.genfromtxt(path, skip_header=5)
+    y_up = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
+    plates = read_trial(path).plates
+    assert len(plates) == 7
+    for k, plate in enumerate(plates):
+        columns = raw[:, 1 + 7 * k : 8 + 7 * k]
+        np.testing.assert_allclose(plate.force(), columns[:, :3] @ y_up, atol=1e-12)
+        on = plate.loaded()
+        np.testing.assert_allclose(1e3 * plate.cop()[on], columns[on, 3:6] @ y_up, atol=1e-9)
+        np.testing.assert_allclose(1e3 * plate.free_moment()[on], columns[on, 6], atol=1e-9)
+
+
+def test_every_c3d_file_of_the_folder_has_the_plates_that_ezc3d_finds() -> None:
+    """Of files in mm with z up that need no correction, apart from the sign of ORIGIN, which ezc3d also corrects."""
+    ezc3d = pytest.importorskip("ezc3d")
+    compared = 0
+    for path in sorted(Path(os.environ.get("BIPEDSIM_LAB_DATA", "none")).rglob("*.c3d")):
+        try:
+            trial = read_trial(path)
+            found = ezc3d.c3d(str(path), extract_forceplat_data=True)["data"]["platform"]
+        except (RecordingError, RuntimeError, OSError, ValueError):
+            continue
+        if any("ORIGIN" not in note for note in trial.notes):
+            continue
+        for plate, other in zip(trial.plates, found, strict=True):
+            force, cop, twist = (other[name].T for name in ("force", "center_of_pressure", "Tz"))
+            np.testing.assert_allclose(plate.force(), force, atol=1e-6, err_msg=str(path))
+            on = plate.loaded(50.0)
+            np.testing.assert_allclose(1e3 * plate.cop()[on], cop[on], atol=1e-6, err_msg=str(path))
+            np.testing.assert_allclose(1e3 * plate.free_moment()[on], twist[on, 2], atol=1e-6, err_msg=str(path))
+            compared += 1
+    if not compared:
+        pytest.skip("needs C3D files in the folder BIPEDSIM_LAB_DATA (docs/lab_formats.md)")
+
+
 def test_every_c3d_file_of_the_folder_has_the_samples_that_ezc3d_finds() -> None:
     """To the bit; such as those of github.com/pyomeca/ezc3d-testFiles and of kineticstoolkit's data/c3d_test_suite."""
     ezc3d = pytest.importorskip("ezc3d")
@@ -77,8 +115,12 @@ def test_every_c3d_file_of_the_folder_has_the_samples_that_ezc3d_finds() -> None
         try:
             content = read_content(path)
             data = ezc3d.c3d(str(path))["data"]
-        except (RecordingError, RuntimeError, OSError):
+        except (RecordingError, RuntimeError, OSError, ValueError):
             # Damaged, without points and samples, or of a processor that ezc3d does not read.
+            continue
+        offset = content.parameters.numbers("ANALOG", "OFFSET")
+        if not data["points"].size + data["analogs"].size or (offset is not None and offset.min() < 0):
+            # ezc3d finds nothing in a file without names of groups, and takes negative offsets for positive ones.
             continue
         np.testing.assert_array_equal(content.points, data["points"][:3].transpose(2, 1, 0), err_msg=str(path))
         if content.analogs.size:
