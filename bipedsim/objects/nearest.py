@@ -89,7 +89,7 @@ def _iterate(o: Nearest, sh: ObjectShapes, i: int, j: int, core: float) -> bool:
         assign(o.points[n, 0], one)
         assign(o.points[n, 1], two)
         o.corners[0] = n + 1
-        if not _reduce(o):
+        if not _reduce(o, square):
             return False
         d = _weighted(o)
         smaller = dot(d, d)
@@ -162,16 +162,20 @@ def _weighted(o: Nearest) -> tuple[float, float, float]:
 
 
 @kernel
-def _reduce(o: Nearest) -> bool:
+def _reduce(o: Nearest, nearest: float) -> bool:
     """Reduce the simplex to the part that is nearest to the origin, and fill its weights.
 
-    The last corner is part of it, because it is nearer to the origin than the plane of the others.
+    The last corner is part of it, because it is nearer to the origin than the plane of the others. If it is so only by
+    rounding, no part with it is nearer, and the simplex stays as it was without it.
+
+    Args:
+        o: The simplex.
+        nearest: Squared distance of the simplex without its last corner from the origin [m^2].
 
     Returns:
         False if the origin is inside.
     """
     last = o.corners[0] - 1
-    nearest = np.inf
     chosen = 0
     for subset in range(1 << last):
         square = _project(o, subset | (1 << last))
@@ -182,6 +186,9 @@ def _reduce(o: Nearest) -> bool:
                 o.best[k] = o.spare[k]
     if chosen == 15:
         return False
+    if chosen == 0:
+        o.corners[0] = last
+        return True
     n = 0
     for k in range(last + 1):
         if chosen >> k & 1:

@@ -51,3 +51,20 @@ def test_the_distance_is_that_of_coal(seed: int) -> None:
     assert np.linalg.norm(o.at[0] - o.at[1]) == pytest.approx(distance, abs=3e-6)
     assert bound <= distance
     np.testing.assert_allclose(o.normal, -result.normal, atol=1e-2)
+
+
+def test_bricks_that_overlap_by_half_are_in_contact_whatever_the_rounding() -> None:
+    """The corner that the search finds next is nearer only by rounding, and belongs to another edge."""
+    w = world(*[{"shape": "box", "size": (0.2, 0.1, 0.1)}] * 2)
+    sh = ObjectShapes.of([(i, shape) for i, body in enumerate(w.free) for shape in body.shapes], w.bodies.com)
+    o, rng = zeros_of(Nearest, {}), np.random.default_rng(0)
+    for _ in range(1000):
+        at = np.array([0.1005 * rng.integers(-9, 9), 0.0, 0.05 + 0.1 * rng.integers(0, 8)])
+        w.bodies.position[:] = at, at + np.array([rng.choice([-0.1005, 0.1005]), 0.0, 0.1])
+        w.bodies.position[:] += 10.0 ** rng.uniform(-20.0, -14.0) * rng.normal(size=(2, 3))
+        for i in range(2):
+            turn = 10.0 ** rng.uniform(-20.0, -14.0) * rng.normal(size=3)
+            w.bodies.R[i] = np.eye(3) + np.cross(np.eye(3), turn)
+        call(carry, w.bodies, sh, 0.0)
+        assert call(find_nearest, o, sh, 0, 1) < 1e-9
+        assert abs(o.normal[2]) == pytest.approx(1.0, abs=1e-6)
