@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from bipedsim.numerics import Array, Integers, assign, cross, kernel
+from bipedsim.numerics import Array, Integers, accumulate, assign, cross, kernel, minus, mul
 
 PAIRS, POINTS = 8, 16
 """Initial capacity for pairs of bodies that are near each other, and for their contact points in total."""
@@ -175,19 +175,31 @@ def store_points(c: PairContacts, k: Memory) -> None:
 
 @kernel
 def restore_points(c: PairContacts, k: Memory) -> None:
-    """Initialise the points with their forces of the last sub-step."""
-    n = -1
-    for m in range(c.points[0]):
-        p = c.pair[m]
-        for _ in range(k.points[0]):
+    """Initialise the points with their forces of the last sub-step.
+
+    The force of a point that has disappeared goes to the nearest point of its pair. Corners that coincide with edges of
+    the other body change their features from step to step.
+    """
+    m = -1
+    for n in range(k.points[0]):
+        found, least, same = -1, np.inf, False
+        for _ in range(c.points[0]):
             # The search begins after the last match, because the order of the points rarely changes.
-            n = n + 1 if n + 1 < k.points[0] else 0
-            same = k.who[n, 0] == c.first[p] and k.who[n, 1] == c.second[p] and k.who[n, 2] == c.shapes[p, 0]
-            if same and k.who[n, 3] == c.shapes[p, 1] and k.who[n, 4] == c.key[m]:
-                f = k.force[n]
-                for a in range(3):
-                    axis = c.axes[p, a]
-                    c.force[m, a] = axis[0] * f[0] + axis[1] * f[1] + axis[2] * f[2]
-                c.loaded[m] = 1
-                c.sticking[m] = k.sticking[n]
+            m = m + 1 if m + 1 < c.points[0] else 0
+            p = c.pair[m]
+            if k.who[n, 0] != c.first[p] or k.who[n, 1] != c.second[p]:
+                continue
+            if k.who[n, 2] != c.shapes[p, 0] or k.who[n, 3] != c.shapes[p, 1]:
+                continue
+            if k.who[n, 4] == c.key[m]:
+                found, same = m, True
                 break
+            x, y, z = minus(c.where[m], k.where[n])
+            if x * x + y * y + z * z < least:
+                found, least = m, x * x + y * y + z * z
+        if found < 0:
+            continue
+        if same:
+            c.loaded[found] = 1
+            c.sticking[found] = k.sticking[n]
+        accumulate(c.force[found], mul(c.axes[c.pair[found]], k.force[n]))

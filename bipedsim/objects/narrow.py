@@ -33,6 +33,11 @@ LEVEL = 1e-4
 """Sine of the tilt below which the corners of a cap follow the axes of the cylinder."""
 CAPPED = 0.7
 """Cosine of the angle between cylinder axis and a direction above which a cap faces the direction, not the side."""
+ON_EDGE = 1e-9
+"""A corner within this distance of an edge is on it [m].
+
+Otherwise, faces with common edges would have two points at such a corner, others in each step.
+"""
 CORNERS, CAP = 8, 16
 """Number of corners of the polygon that approximates a flat cap: on the ground, and on a face."""
 
@@ -625,7 +630,7 @@ def clip(a: Near, count: int, normal, level: float, edge: int) -> int:
     total = 0
     edges = count if count > 2 else count - 1
     for i in range(count):
-        here = normal[0] * a.polygon[i, 0] + normal[1] * a.polygon[i, 1] + normal[2] * a.polygon[i, 2] - level
+        here = _beyond(a.polygon[i], normal, level)
         if here <= 0.0 and total < a.spare.shape[0]:
             assign(a.spare[total], a.polygon[i])
             a.spare_keys[total] = a.keys[i]
@@ -633,7 +638,7 @@ def clip(a: Near, count: int, normal, level: float, edge: int) -> int:
         if i >= edges:
             continue
         j = i + 1 if i + 1 < count else 0
-        there = normal[0] * a.polygon[j, 0] + normal[1] * a.polygon[j, 1] + normal[2] * a.polygon[j, 2] - level
+        there = _beyond(a.polygon[j], normal, level)
         if (here < 0.0 < there or there < 0.0 < here) and total < a.spare.shape[0]:
             t = here / (here - there)
             for x in range(3):
@@ -645,6 +650,13 @@ def clip(a: Near, count: int, normal, level: float, edge: int) -> int:
         assign(a.polygon[i], a.spare[i])
         a.keys[i] = a.spare_keys[i]
     return total
+
+
+@kernel
+def _beyond(x: Array, normal, level: float) -> float:
+    """Return the distance of ``x`` (3,) beyond a plane, which is zero up to ``ON_EDGE`` [m]."""
+    distance = dot(normal, x) - level
+    return distance if abs(distance) > ON_EDGE else 0.0
 
 
 @kernel
