@@ -33,30 +33,17 @@ from .parts import (
     end_parts as end_parts,
 )
 from .selection.candidate import centre_of_pressure as centre_of_pressure
-from .time_stepping.cone_admm import onto_cone as onto_cone
-from .time_stepping.cone_newton import (
-    NEWTON_STEPS as NEWTON_STEPS,
-    check_progress as check_progress,
-    linearise as linearise,
-)
-from .time_stepping.cone_problem import (
-    ConeProblem as ConeProblem,
-    clear_open_points as clear_open_points,
-    copy_points as copy_points,
-    floor_mobilities as floor_mobilities,
-    measure as measure,
-    reserve_budget as reserve_budget,
-)
-from .time_stepping.cone_solver import PROXIMAL as PROXIMAL
-from .time_stepping.cone_sweeps import SWEEPS as SWEEPS, solve_point as solve_point
-from .time_stepping.points import (
-    WEIGHTS as WEIGHTS,
+from .time_stepping.cone_newton import POLISHED as POLISHED
+from .time_stepping.cone_problem import ConeProblem as ConeProblem
+from .time_stepping.point_rows import (
     PointRows as PointRows,
+    add_body as add_body,
     add_impulse as add_impulse,
-    fill_own as fill_own,
-    solve_points as solve_points,
+    fill_root as fill_root,
+    prepare_points as prepare_points,
     velocity_at as velocity_at,
 )
+from .time_stepping.points import solve_points as solve_points
 from .vertices import (
     VertexContacts as VertexContacts,
     VertexModel as VertexModel,

@@ -8,6 +8,14 @@ from .arrays import (
     true_runs as true_runs,
 )
 from .blend import quintic as quintic
+from .blocks import (
+    Blocks as Blocks,
+    begin_matrix as begin_matrix,
+    link_blocks as link_blocks,
+    order_blocks as order_blocks,
+    solve_blocks as solve_blocks,
+    unlink_blocks as unlink_blocks,
+)
 from .boxing import Box as Box, box as box
 from .budget import STEP_BUDGET as STEP_BUDGET, unlimited as unlimited
 from .byte_copies import Kept as Kept, copy_rows as copy_rows, keep as keep, kept as kept, put_back as put_back
@@ -31,14 +39,12 @@ from .kernel_cache import (
 )
 from .linear import (
     eliminate as eliminate,
-    factor_from_end as factor_from_end,
     factor_pivoted as factor_pivoted,
     is_doubtful as is_doubtful,
     solve_cholesky as solve_cholesky,
     solve_dense as solve_dense,
     solve_eliminated as solve_eliminated,
     solve_factored as solve_factored,
-    solve_from_end as solve_from_end,
     solve_least_norm as solve_least_norm,
     solve_pseudo_inverse as solve_pseudo_inverse,
     solve_singular as solve_singular,

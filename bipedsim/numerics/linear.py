@@ -320,24 +320,24 @@ LEAST_PIVOT = 0.1
 
 
 @kernel
-def factor_from_end(A, order) -> int:
-    """Factor the regular A (n, n) in place from its last row to its first, for :func:`solve_from_end`.
+def factor_from_end(A, first, end, order) -> int:
+    """Factor the regular block of A in rows and columns ``first`` to ``end`` in place, from its last row to its first.
 
     A row that has no entry in the column of the pivot is skipped. So A stays sparse if every row is connected to rows
     before it as in a tree. Rows are exchanged only for a pivot that is small (``LEAST_PIVOT``).
 
     Args:
-        A: (n, n), overwritten by both factors.
+        A: (n, n); the block is overwritten by both factors, see :func:`solve_first_factor`.
+        first, end: First row of the block, and the one after its last.
         order: (n,) output, exchanged rows.
 
     Returns:
         Number of operations, 0 if a pivot is 0.
     """
-    n = A.shape[0]
     count = 0
-    for k in range(n - 1, -1, -1):
+    for k in range(end - 1, first - 1, -1):
         p = k
-        for i in range(k):
+        for i in range(first, k):
             if abs(A[i, k]) > abs(A[p, k]):
                 p = i
         if A[p, k] == 0.0:
@@ -346,35 +346,39 @@ def factor_from_end(A, order) -> int:
             p = k
         order[k] = p
         if p != k:
-            for j in range(n):
+            for j in range(first, end):
                 A[k, j], A[p, j] = A[p, j], A[k, j]
         by = 1.0 / A[k, k]
         pivot = A[k]
-        for i in range(k):
+        for i in range(first, k):
             row = A[i]
             f = row[k] * by
             row[k] = f
             if f != 0.0:
-                count += k
-                for j in range(k):
+                count += k - first
+                for j in range(first, k):
                     row[j] -= f * pivot[j]
-        count += k + 1
+        count += k - first + 1
     return count
 
 
 @kernel
-def solve_from_end(A, order, b, x) -> None:
-    """Solve with the factors of :func:`factor_from_end`; ``b`` (n,) is overwritten, ``x`` (n,) is filled."""
-    n = A.shape[0]
-    for k in range(n - 1, -1, -1):
+def solve_first_factor(A, first, end, order, b) -> None:
+    """Apply the row exchanges and the inverse first factor of :func:`factor_from_end` to b[first:end]."""
+    for k in range(end - 1, first - 1, -1):
         b[k], b[order[k]] = b[order[k]], b[k]
-    for i in range(n - 1, -1, -1):
+    for i in range(end - 1, first - 1, -1):
         total = b[i]
-        for j in range(i + 1, n):
+        for j in range(i + 1, end):
             total -= A[i, j] * b[j]
         b[i] = total
-    for i in range(n):
+
+
+@kernel
+def solve_second_factor(A, first, end, b, x) -> None:
+    """Fill x[first:end] with the product of the inverse second factor of :func:`factor_from_end` and b[first:end]."""
+    for i in range(first, end):
         total = b[i]
-        for j in range(i):
+        for j in range(first, i):
             total -= A[i, j] * x[j]
         x[i] = total / A[i, i]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, NamedTuple
 
-import numpy as np
-
+from bipedsim.contact import fill_root
 from bipedsim.numerics import Array, Integers, entry, kernel
 from bipedsim.objects.contacts import WORLD
 from bipedsim.objects.narrow import Near
@@ -24,7 +23,7 @@ class Sides(NamedTuple):
         joints: (L,) joints of the links.
         ahead: (1,) time after the beginning of the step at which contacts were detected [s].
         given: (M,) for each transferred contact, the index of the object contact.
-        L, axes: (3, 3) work arrays.
+        axes: (3, 3) work array.
     """
 
     near: Near
@@ -33,7 +32,6 @@ class Sides(NamedTuple):
     joints: Integers
     ahead: Array
     given: Annotated[Integers, "M"]
-    L: Annotated[Array, 3, 3]
     axes: Annotated[Array, 3, 3]
 
 
@@ -55,21 +53,13 @@ def _fill_objects(a: Sides) -> None:
     b = a.near.bodies
     o = a.objects
     for i in range(b.mass.shape[0]):
-        for r in range(3):
-            for c in range(r + 1):
-                total = b.mobility_free[i, r, c]
-                for k in range(c):
-                    total -= a.L[r, k] * a.L[c, k]
-                a.L[r, c] = np.sqrt(total) if r == c else total / a.L[c, c]
+        fill_root(b.mass[i], b.mobility_free[i], o.root[i])
         for r in range(3):
             o.position[i, r] = b.position[i, r] + a.ahead[0] * b.v[i, r]
             o.before[i, r] = b.v[i, r]
             o.before[i, 3 + r] = b.w[i, r]
             o.free[i, r] = b.v_free[i, r]
             o.free[i, 3 + r] = b.w_free[i, r]
-            o.root[i, r, r] = 1.0 / np.sqrt(b.mass[i])
-            for c in range(r + 1):
-                o.root[i, 3 + r, 3 + c] = a.L[r, c]
 
 
 @entry

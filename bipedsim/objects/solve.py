@@ -6,18 +6,35 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from bipedsim.contact import RECOVERY, ConeProblem
+from bipedsim.contact import (
+    POLISHED,
+    RECOVERY,
+    ConeProblem,
+    PointRows,
+    add_body,
+    fill_root,
+    prepare_points,
+    solve_points,
+)
 from bipedsim.numerics import Array, Integers, assign, cross, exp3, kernel, mul, mul_t
 from bipedsim.objects.bodies import Bodies, end_position, finish_body, fly, turns_far
 from bipedsim.objects.contacts import WORLD, PairContacts
-from bipedsim.objects.network import NONE, BodyNetwork, attach, begin_network, couple, end_network, solve_network
 
 GAMMA = 0.2
 """Fraction of a penetration that a step removes, as in the contact models of the feet."""
+CLOSED = 1e-9
+"""A contact point of coupled bodies keeps a smaller gap or overlap [m].
+
+The gaps of bodies with more contacts than they need are never all zero. Contacts that had to close the rounding errors
+of their gaps would push the bodies against each other until they slip.
+"""
 ZERO_SPEED = 10.0
 """A point slower than this many times the tolerance sticks."""
+ENOUGH = 1e-10
+"""Residual at which a solve ends if more than two bodies are coupled.
 
-
+The impulses between bodies are far from rounding level in any case, because the next step moves the bodies.
+"""
 CORRECTIONS = 4
 """Maximum number of corrections of a solution for the rotation of bodies; each adds an order in h."""
 
@@ -28,7 +45,10 @@ class PairSolve(NamedTuple):
     Attributes:
         bodies, contacts: Bodies and contacts.
         cone: Points of the pairs; ``foot`` is the index of the chosen pair.
-        network: Bodies of the pairs, and the linear system of a Newton step.
+        rows: Rows of the points.
+        place: (N,) number of each body in the problem, or -1.
+        members: (N,) bodies of the problem.
+        root: (N, 6, 6) S of M^-1 = S S^T of each of them.
         h: Step of the simulation [s].
         unresolved: (1,) number of problems that ended above the tolerance.
         given: (1,) bound of the energy that the correction of overlaps added in the step [J].
@@ -45,7 +65,10 @@ class PairSolve(NamedTuple):
     bodies: Bodies
     contacts: PairContacts
     cone: ConeProblem
-    network: BodyNetwork
+    rows: PointRows
+    place: Integers
+    members: Annotated[Integers, "N"]
+    root: Annotated[Array, "N", 6, 6]
     h: float
     unresolved: Integers
     given: Array
@@ -137,23 +160,24 @@ def normal_drift(b: Bodies, c: PairContacts, m: int) -> float:
 
 
 @kernel
-def _fill_problem(a: PairSolve, half: float, v: Array, w: Array, R: Array, mobility: Array) -> None:
+def _fill_problem(a: PairSolve, half: float, v: Array, w: Array, mobility: Array) -> None:
     """Fill the problem for impulses that act after ``half`` seconds.
 
     Args:
         a: The pairs; their problem is the output.
         half: Time from the beginning of the sub-step [s].
         v, w: (N, 3) velocities of the bodies without impulses.
-        R, mobility: (N, 3, 3) their attitudes and inverse inertias, in world axes.
+        mobility: (N, 3, 3) their inverse inertias, in world axes.
     """
     c = a.contacts
     q = a.cone
     _fill_axes(a, half)
-    begin_network(a.network)
+    for k in range(a.rows.system.used[0]):
+        a.place[a.members[k]] = -1
+    a.rows.system.used[0] = 0
     n = 0
     for k in range(a.number[0]):
         p = a.chosen[k]
-        couple(a.network, c.first[p], c.second[p])
         # The origin of a pair is an active point, so that it is in the contact plane.
         a.begin[k] = n
         for m in range(c.begin[p], c.end[p]):
@@ -173,16 +197,44 @@ def _fill_problem(a: PairSolve, half: float, v: Array, w: Array, R: Array, mobil
                 o[2] + x * t1[2] + y * t2[2],
             )
             assign(q.g[n], (0.0, 0.0, 0.0))
+            a.rows.width[n] = 0
             for side in range(2):
                 i = _body(c, p, side)
-                a.network.sides[n, side] = NONE
-                if i != WORLD:
-                    attach(a.network, q, n, side, i, a.axes[k], _arm(a, i, point), v[i], w[i])
+                if i == WORLD:
+                    continue
+                if a.place[i] < 0:
+                    _join(a, i, mobility)
+                arm, sign = _arm(a, i, point), 1.0 - 2.0 * side
+                add_body(a.rows, n, 6 * a.place[i], sign, a.axes[k], arm, a.root[a.place[i]])
+                turning = cross(w[i], arm)
+                u = mul(a.axes[k], (v[i, 0] + turning[0], v[i, 1] + turning[1], v[i, 2] + turning[2]))
+                for d in range(3):
+                    q.g[n, d] += sign * u[d]
             q.mu[n] = c.mu[m, 0] if c.sticking[m] else c.mu[m, 1]
             n += 1
         a.end[k] = n
     q.points[0] = n
-    end_network(a.network, q, a.bodies, R, mobility)
+    prepare_points(a.rows, q)
+    q.enough[0] = ENOUGH if a.rows.system.used[0] > 2 else POLISHED
+
+
+@kernel
+def _join(a: PairSolve, i: int, mobility: Array) -> None:
+    """Add body ``i`` to the problem."""
+    n = a.rows.system.used[0]
+    a.rows.system.used[0] = n + 1
+    a.place[i], a.members[n] = n, i
+    fill_root(a.bodies.mass[i], mobility[i], a.root[n])
+
+
+@kernel
+def _wanted_velocity(a: PairSolve, m: int, s: float) -> float:
+    """Return the minimum normal velocity of contact point ``m`` in the next ``s`` seconds [m/s]."""
+    z = a.contacts.gap[m]
+    closed = CLOSED if a.rows.system.used[0] > 1 else 0.0
+    if abs(z) <= closed:
+        return 0.0
+    return min(-GAMMA * (z + closed) / a.h, RECOVERY) if z < 0.0 else (closed - z) / s
 
 
 @kernel
@@ -199,13 +251,12 @@ def solve_part(a: PairSolve, s: float) -> None:
         _solve_at_once(a, s)
         return
     b = a.bodies
-    _fill_problem(a, 0.5 * s, b.v_free, b.w_free, b.R_free, b.mobility_free)
+    _fill_problem(a, 0.5 * s, b.v_free, b.w_free, b.mobility_free)
     for n in range(q.points[0]):
         m = a.which[n]
         for x in range(3):
             q.f[n, x] = s * c.force[m, x]
-        z = c.gap[m]
-        a.wanted[n] = min(-GAMMA * z / a.h, RECOVERY) if z < 0.0 else -z / s
+        a.wanted[n] = _wanted_velocity(a, m, s)
         q.g[n, 2] -= a.wanted[n]
     _add_drift(a, s)
     acts = _solve(a)
@@ -249,12 +300,11 @@ def _solve_at_once(a: PairSolve, s: float) -> None:
     b = a.bodies
     c = a.contacts
     q = a.cone
-    _fill_problem(a, 0.0, b.v, b.w, b.R, b.mobility)
+    _fill_problem(a, 0.0, b.v, b.w, b.mobility)
     for n in range(q.points[0]):
         m = a.which[n]
         q.f[n, :] = 0.0
-        z = c.gap[m]
-        a.wanted[n] = min(-GAMMA * z / a.h, RECOVERY) if z < 0.0 else -z / s
+        a.wanted[n] = _wanted_velocity(a, m, s)
         q.g[n, 2] -= a.wanted[n]
         for side in range(2):
             i = _body(c, c.pair[m], side)
@@ -390,7 +440,7 @@ def solve_impact(a: PairSolve, slow: float) -> None:
     b = a.bodies
     c = a.contacts
     q = a.cone
-    _fill_problem(a, 0.0, b.v, b.w, b.R, b.mobility)
+    _fill_problem(a, 0.0, b.v, b.w, b.mobility)
     for n in range(q.points[0]):
         q.f[n, :] = 0.0
         if q.g[n, 2] < -slow:
@@ -422,7 +472,7 @@ def _solve(a: PairSolve) -> bool:
         return False
     # Each solution except the last one sets dynamic friction at a point.
     for _ in range(q.points[0] + 1):
-        solved = solve_network(a.network, q)
+        solved = solve_points(a.rows, q)
         again = False
         for n in range(q.points[0]):
             m = a.which[n]

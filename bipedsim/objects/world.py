@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.contact import ConeProblem
+from bipedsim.contact import ConeProblem, PointRows
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
 from bipedsim.numerics import STEP_BUDGET, Array, Box, Integers, box, ready, unlimited, zeros_of
 from bipedsim.objects.contacts import PAIRS, POINTS, WORLD, Memory, PairContacts, copy_memory
 from bipedsim.objects.free_body import FreeBody, Link, bodies_of, frame_poses, frame_twists
 from bipedsim.objects.narrow import Near, Surface
-from bipedsim.objects.network import NONE, BodyNetwork
 from bipedsim.objects.pressing import press
 from bipedsim.objects.sides import Sides
 from bipedsim.objects.solve import PairSolve
@@ -110,9 +109,10 @@ class World:
         self._memory = zeros_of(Memory, sizes)
         copy_memory.py_func(memory, self._memory)
         cone = ConeProblem.of_feet(0, points, TOLERANCE, ITERATIONS, budget=self._budget)
-        network = zeros_of(BodyNetwork, sizes, place=np.full(len(self.free), NONE))
+        rows = PointRows.of_size(points, 0, len(self.free))
+        rows.system.used[0] = 0
         found = {"bodies": self.bodies, "contacts": near.contacts, "unresolved": self._failed, "given": self.given}
-        solve = zeros_of(PairSolve, sizes, cone=cone, network=network, h=h, **found)
+        solve = zeros_of(PairSolve, sizes, cone=cone, rows=rows, place=np.full(len(self.free), -1), h=h, **found)
         before = zeros_of(SavedState, sizes, memory=zeros_of(Memory, sizes))
         parts = {"near": near, "memory": self._memory, "before": before, "solve": solve}
         self._boxed = box(zeros_of(Stepping, sizes, **parts, **self._settings))

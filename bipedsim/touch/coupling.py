@@ -21,9 +21,9 @@ import numpy as np
 from bipedsim.contact import (
     ConeProblem,
     PointRows,
+    add_body,
     add_impulse,
-    fill_own,
-    floor_mobilities,
+    prepare_points,
     solve_points,
     target_height_velocity,
     velocity_at,
@@ -162,19 +162,20 @@ def _fill_body(s: TouchCoupling, joint: int, leaf: int, v: Array) -> None:
 
 
 @kernel
-def _add_side(s: TouchCoupling, m: int, side: int, sign: float, v: Array, width: int) -> int:
-    """Add one body or object to the rows and velocities of contact ``m``; return the new number of entries."""
+def _add_side(s: TouchCoupling, m: int, side: int, sign: float, v: Array) -> None:
+    """Add one body or object to the rows and velocities of contact ``m``."""
     if side == WORLD:
-        return width
+        return
     if side < WORLD:
-        return _add_object(s, m, side, sign, width)
+        _add_object(s, m, side, sign)
+        return
     c, rows, column = s.contacts, s.rows.Y[m], s.rows.column[m]
     bodies = s.bodies.leaf.shape[0]
     leaf = s.stops.idx_v[side - bodies] if side >= bodies else s.bodies.leaf[side]
     if not s.done[side]:
         _fill_body(s, side, leaf, v)
     point, axes, chain = c.point[m], c.axes[m], s.chain[side]
-    k = 0
+    k, width = 0, s.rows.width[m]
     for j in range(s.span[side]):
         if side >= bodies:
             u = (0.0, 0.0, s.body_rows[side, j, 0])
@@ -190,32 +191,27 @@ def _add_side(s: TouchCoupling, m: int, side: int, sign: float, v: Array, width:
         for a in range(3):
             rows[a, k] += sign * u[a]
         k += 1
+    s.rows.width[m] = width
     if side >= bodies:
         s.before[m, 2] += s.twist[side, 0]
         s.imposed[m, 2] += s.given[side, 0]
-        return width
+        return
     u, w = mul_t(axes, point_velocity(s.twist[side], point)), mul_t(axes, point_velocity(s.given[side], point))
     for a in range(3):
         s.before[m, a] += sign * u[a]
         s.imposed[m, a] += sign * w[a]
-    return width
 
 
 @kernel
-def _add_object(s: TouchCoupling, m: int, side: int, sign: float, width: int) -> int:
-    """Append the part of an object to the rows of contact ``m``, and add its velocity; return the new width."""
-    o, c, rows = s.objects, s.contacts, s.rows.Y[m]
+def _add_object(s: TouchCoupling, m: int, side: int, sign: float) -> None:
+    """Append the part of an object to the rows of contact ``m``, and add its velocity."""
+    o, c = s.objects, s.contacts
     k, point, axes = -1 - side, c.point[m], c.axes[m]
     arm = (point[0] - o.position[k, 0], point[1] - o.position[k, 1], point[2] - o.position[k, 2])
     u = mul_t(axes, point_velocity(o.free[k], arm))
     for a in range(3):
         s.before[m, a] += sign * u[a]
-    for j in range(6):
-        u = mul_t(axes, point_velocity(o.root[k, :, j], arm))
-        s.rows.column[m, width + j] = s.tree.z.shape[0] + 6 * k + j
-        for a in range(3):
-            rows[a, width + j] = sign * u[a]
-    return width + 6
+    add_body(s.rows, m, s.tree.z.shape[0] + 6 * k, sign, axes.T, arm, o.root[k])
 
 
 @kernel
@@ -284,14 +280,15 @@ def fill_rows(s: TouchCoupling, v: Array) -> bool:
         for a in range(3):
             s.before[m, a] = s.imposed[m, a] = 0.0
             q.f[m, a] = c.impulse[m, a]
-        r.width[m] = _add_side(s, m, c.b[m], -1.0, v, _add_side(s, m, c.a[m], 1.0, v, 0))
+        r.width[m] = 0
+        _add_side(s, m, c.a[m], 1.0, v)
+        _add_side(s, m, c.b[m], -1.0, v)
         # A joint ends exactly at its limit, so that rounding errors do not accumulate.
         gamma = s.gamma if c.a[m] < s.bodies.leaf.shape[0] else 1.0
         s.target[m, 0], s.target[m, 1] = c.drift[m, 0], c.drift[m, 1]
         s.target[m, 2] = max(target_height_velocity(c.gap[m], s.tree.h, gamma), s.rebound[m])
         bounces = bounces or (c.restitution[m] > 0.0 and _approach_velocity(s, m) < -s.slow)
-    fill_own(r, q)
-    floor_mobilities(q)
+    prepare_points(r, q)
     return bounces
 
 

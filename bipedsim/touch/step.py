@@ -137,7 +137,7 @@ class Touching:
             objects=self.objects,
             feet=self._feet,
             problem=self._problem,
-            rows=PointRows.of_size(capacity, nv + 6 * n_objects),
+            rows=PointRows.of_size(capacity, nv, n_objects),
             gamma=GAMMA,
             slow=SLOW * tree.h * gravity,
         )

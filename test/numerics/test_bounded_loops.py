@@ -14,7 +14,6 @@ COUNTED_ELSEWHERE = {
     ("bipedsim.contact.time_stepping.points", "solve_points"): "its blocks count in q.used up to q.iterations",
     ("bipedsim.contact.time_stepping.lcp_problem", "spread"): "goes on to the next foot, whose contacts are counted",
     ("bipedsim.objects.nearest", "find_nearest"): "the shapes shrink by a factor up to a point",
-    ("bipedsim.objects.network", "solve_network"): "its blocks count in q.used up to q.iterations",
     ("bipedsim.objects.parts", "_root"): "each round goes on to a smaller number",
     ("bipedsim.objects.stepping", "_collide"): "each round takes at least one pair",
     ("bipedsim.objects.stepping", "_part"): "each round takes at least one pair",

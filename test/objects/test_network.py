@@ -45,3 +45,16 @@ def test_a_body_far_away_does_not_change_another_one() -> None:
     moved = alone.bodies.position[0] - leaning["position"]
     assert np.abs(moved).max() > 1e-3
     np.testing.assert_allclose(both.bodies.position[0], alone.bodies.position[0], atol=1e-6)
+
+
+@pytest.mark.parametrize(("rows", "gap"), [(5, 0.0), (6, 1e-3)])
+def test_a_wall_stays_and_its_problems_are_solved(rows: int, gap: float) -> None:
+    """Bricks in running bond, whose sides touch or not: the forces between them are not unique."""
+    brick, places = {"shape": "box", "size": (0.2, 0.1, 0.1)}, []
+    for row in range(rows):
+        places += [((i + 0.5 * (row % 2)) * (0.2 + gap), 0.0, 0.05 + 0.1 * row) for i in range(5 - row % 2)]
+    w = world(*(brick | {"position": place} for place in places))
+    run(w, 0.1)
+    assert w.unresolved == 0
+    assert np.abs(w.bodies.v).max() < 1e-9
+    np.testing.assert_allclose(w.bodies.position, places, atol=1e-8)

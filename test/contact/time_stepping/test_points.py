@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from bipedsim.contact.time_stepping.cone_problem import ConeProblem
-from bipedsim.contact.time_stepping.points import PointRows, fill_own, solve_points
+from bipedsim.contact.time_stepping.point_rows import PointRows, prepare_points
+from bipedsim.contact.time_stepping.points import solve_points
 from bipedsim.numerics import Array, box, entry
 
 POINTS, VELOCITIES = 8, 12
@@ -28,8 +29,8 @@ def _solve(boxed: Any) -> bool:
 
 
 @entry
-def _fill_own(boxed: Any) -> None:
-    fill_own(boxed.arrays.rows, boxed.arrays.problem)
+def _prepare(boxed: Any) -> None:
+    prepare_points(boxed.arrays.rows, boxed.arrays.problem)
 
 
 def problem(rng: np.random.Generator, tolerance: float) -> tuple[ConeProblem, Array]:
@@ -45,13 +46,13 @@ def problem(rng: np.random.Generator, tolerance: float) -> tuple[ConeProblem, Ar
 
 def solve(q: ConeProblem, J: Array) -> bool:
     """Solve it; the entries of each row are in an order of its own."""
-    rows = PointRows.of_size(POINTS, VELOCITIES)
+    rows = PointRows.of_size(POINTS, VELOCITIES, 0)
     rows.width[:] = VELOCITIES
     for m in range(POINTS):
         rows.column[m] = np.random.default_rng(m).permutation(VELOCITIES)
         rows.Y[m] = J[3 * m : 3 * m + 3, rows.column[m]]
     boxed = box(Room(q, rows))
-    _fill_own(boxed)
+    _prepare(boxed)
     np.testing.assert_allclose(q.mobility, np.einsum("ij,ij->i", J, J).reshape(POINTS, 3).mean(axis=1), rtol=1e-13)
     return bool(_solve(boxed))
 
