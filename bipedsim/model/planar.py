@@ -19,6 +19,8 @@ LARGEST_SHIFT = 1e-3
 """Largest displacement of a frame of a loop [m]."""
 EXACT = 1e-13
 """Deviation that needs no correction [m or rad]."""
+MEETING = 1e-7
+"""Distance between two frames, with all joints at 0, below which they coincide [m]."""
 TOLD = 1e-9
 """Deviation from which a correction is reported [m or rad]."""
 
@@ -133,6 +135,9 @@ def _flattened(model: pin.Model, loop: Loop, normal: Array, before: Loop | None)
             rotation = pin.Quaternion.FromTwoVectors(normal, ends).toRotationMatrix() @ rotation
     place = second.translation - normal * (normal @ (second.translation - first.translation))
     anchor = first.translation
+    if np.linalg.norm(place - anchor) < MEETING:
+        # A rigid triangle has no joint that could close this distance.
+        place = anchor
     if before is not None:
         # The vectors between both loops have the same length in both bodies. It is zero for two points of one hinge.
         ends = [body.act(placement.translation) for body, placement in zip(bodies, before.placements, strict=True)]
