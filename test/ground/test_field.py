@@ -181,7 +181,7 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
             (tmp_path / name).write_bytes(content)
         with pytest.raises(ConfigError) as caught:
             make_ground({"field": {"file": str(tmp_path / name)}}, "here")
-        assert "here" in str(caught.value.place)
+        assert "here" in caught.value.place
     np.save(tmp_path / "bad.npy", np.array([[0.0, np.nan], [0.0, 0.0]]))
     for values in (
         {"file": str(tmp_path / "bad.npy")},

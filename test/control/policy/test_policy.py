@@ -287,8 +287,10 @@ def test_velocity_of_the_base_is_estimated_at_every_tick(tmp_path: Path) -> None
 def test_damping_that_the_robot_has_already_is_told(tmp_path: Path) -> None:
     friction = biped().joint_damping.copy()
     friction[biped().idx_v[3:5]] = 10.0
-    with pytest.warns(UserWarning, match=f"{JOINTS[3]}, {JOINTS[4]}"):
+    with pytest.warns(UserWarning) as told:
         make_controller("policy", replace(biped(), joint_damping=friction), {"file": str(whole(tmp_path))})
+    (warning,) = told
+    assert [name for name in JOINTS if name in str(warning.message)] == JOINTS[3:5]
 
 
 def test_the_clock_of_two_feet_rests_while_nothing_is_asked_for(tmp_path: Path) -> None:
