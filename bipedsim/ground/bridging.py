@@ -126,7 +126,8 @@ def bridge(
     # The face is nearly always flatter than this; then most corners of a height field need not be examined.
     size = STEEPEST_FACE if ground.field.first == ground.counts.shape[0] else GENTLE
     slopes = _slopes(total, lowest_corner, size, work)
-    while True:
+    # Each pass removes a slope or enlarges the square.
+    for _ in range(2 * work.slope.shape[0]):
         nearest = -1
         smallest = np.inf
         for i in range(slopes):
@@ -150,6 +151,7 @@ def bridge(
             return _choose(sole, present, second, total, count, ground, work, out)
         # Three corners on a line are not a face.
         work.slope[nearest, 0] = STEEPEST_FACE
+    return -1, -1, 0
 
 
 @kernel

@@ -181,14 +181,19 @@ class Ground:
 
     @classmethod
     def of_saved(cls, kept: Mapping[str, Any]) -> Ground:
-        """Make a ground from the arrays, or lists, of :meth:`saved`."""
+        """Make a ground from the arrays, or lists, of :meth:`saved`.
+
+        Raises:
+            KeyError: Neither patches nor a height field are in ``kept``.
+        """
         patches = []
+        of_field = "field_heights" in kept
         region = np.asarray(kept.get("region", ()))
-        for i, count in enumerate(kept.get("counts", ())):
+        for i, count in enumerate(kept.get("counts", ()) if of_field else kept["counts"]):
             static, dynamic = (_or_none(kept[name][i]) for name in ("mu_static", "mu_dynamic"))
             part = region[i, :count] if count else None
             patches.append(Patch(kept["point"][i], kept["rotation"][i], part, static, dynamic))
-        return cls(tuple(patches), field=HeightField.of_saved(kept) if "field_heights" in kept else None)
+        return cls(tuple(patches), field=HeightField.of_saved(kept) if of_field else None)
 
     def _first_in_plane(self, i: int) -> int:
         patch = self.patches[i]

@@ -66,6 +66,7 @@ def describe_run(sim: Simulator, faults: Sequence[Fault] = ()) -> dict[str, Any]
         **({} if sim.objects is None else {"objects": [one.text() for one in sim.objects.configs]}),
         **({} if sim.gantry is None else {"gantry": sim.gantry.config.text()}),
         **({} if sim.force_plates is None else {"force_plates": [one.text() for one in sim.force_plates.configs]}),
+        **({} if sim.sensors.height_points is None else {"height_scan": sim.sensors.height_points.tolist()}),
     }
 
 
@@ -238,6 +239,7 @@ def _begin(
         objects=parse_objects(run.get("objects", ())),
         gantry=read_gantry(run.get("gantry", "")),
         force_plates=parse_plates(() if changes.ground else run.get("force_plates", ())),
+        height_scan=run.get("height_scan"),
     )
     if changes.ground and run.get("force_plates"):
         notes.append("the force plates of the run are left out, because they belong to its ground")

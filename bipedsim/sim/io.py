@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Annotated
 
 import numpy as np
@@ -43,7 +43,7 @@ class Observation:
     imu_angular_velocity: Annotated[Array, 3]
     imu_linear_acceleration: Annotated[Array, 3]
     foot_wrench: Annotated[Array, "K", 6]
-    height_scan: Annotated[Array, "S"]
+    height_scan: Annotated[Array, "S"] = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
     def zeros(cls, nu: int, n_feet: int) -> Observation:
@@ -62,7 +62,7 @@ class Observation:
         return self
 
 
-MEASURED = tuple(field.name for field in fields(Observation) if field.name != "t")
+MEASURED = tuple(each.name for each in fields(Observation) if each.name != "t")
 """The arrays of an observation."""
 
 

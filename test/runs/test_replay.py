@@ -155,6 +155,7 @@ def test_a_run_says_all_that_its_simulator_was_made_of() -> None:
         "objects": [ball],
         "gantry": GantryConfig(),
         "force_plates": [PlateConfig(name="plate", size=(2.0, 2.0))],
+        "height_scan": [[0.5, 0.0]],
     }
     assert other.keys() == inspect.signature(Simulator).parameters.keys()
 
