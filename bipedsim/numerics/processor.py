@@ -7,6 +7,7 @@ A step takes the same time.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -37,3 +38,5 @@ def target_portable() -> None:
     """
     if config.CPU_NAME is None and is_portable():
         config.CPU_NAME, config.CPU_FEATURES = PORTABLE, ""
+        # numba reads its variables again when one of them changes, and would then forget the processor.
+        os.environ["NUMBA_CPU_NAME"], os.environ["NUMBA_CPU_FEATURES"] = PORTABLE, ""
