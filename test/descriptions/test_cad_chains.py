@@ -57,6 +57,7 @@ def imported(tmp_path: Path, text: str) -> Imported:
     return import_robot(tmp_path / "robot.xml", tmp_path / "made", replace=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("points", [1, 2])
 @pytest.mark.parametrize("sites", [False, True])
 @pytest.mark.parametrize(

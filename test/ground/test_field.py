@@ -102,6 +102,7 @@ def test_field_and_patches_are_one_ground() -> None:
     assert surface(arrays, -0.25, 0.1)[1] > 0
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(
     at=st.tuples(st.floats(-0.6, 1.2), st.floats(-0.8, 0.4)),

@@ -42,6 +42,7 @@ rotations = st.tuples(*[st.floats(-1.2, 1.2)] * 3).map(lambda w: pin.exp3(np.arr
 shifts = st.tuples(*[st.floats(-0.2, 0.2)] * 3).map(np.array)
 
 
+@pytest.mark.long
 @settings(max_examples=300, deadline=None)
 @given(convex_polygons(), convex_polygons(), rotations, rotations, shifts, st.integers(0, 2**32 - 1))
 def test_the_support_is_what_lies_in_sole_and_region(

@@ -117,6 +117,7 @@ def test_drop_ends_on_the_ground_and_never_adds_energy(name: str, model: str) ->
     assert heights.max() < 1e-6
 
 
+@pytest.mark.long
 def test_feet_do_not_creep_under_a_steady_push(name: str, model: str) -> None:
     """A lateral push of 50 N for 2 s at the height of the soles. At the waist it would tip the lighter robots.
 

@@ -102,6 +102,7 @@ def test_a_brick_in_a_valley_lies_as_between_two_planes(brick: Robot, model: str
     np.testing.assert_allclose(force, [0.0, 0.0, MASS * G], atol=max(promised.force, 1e-6) * MASS * G)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", ["exact", "one_step", "lcp", "ncp"])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_brick_comes_to_rest_on_rough_ground(brick: Robot, model: str, seed: int) -> None:
@@ -172,6 +173,7 @@ def test_contact_gives_no_energy(
         before = after
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", ["ridge", "valley"])
 @pytest.mark.parametrize("model", ["one_step", "exact"])
 def test_a_ball_keeps_its_distance_from_edges(model: str, shape: str) -> None:

@@ -28,6 +28,7 @@ numbers = st.floats(-10.0, 10.0)
 times = st.integers(0, 100_000).map(lambda ms: 1e-3 * ms)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_scenario_fits_its_controller(name: str) -> None:
     """The controller has the parameters that the scenario sets, and the ground exists.

@@ -58,6 +58,7 @@ def motion(contact: str, scenario: str = "steps", plates: tuple[PlateConfig, ...
     return Run(replace(prepared, ground=ground))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("contact", sorted(CONTACT_MODELS))
 def test_plates_and_floor_carry_what_the_feet_do(contact: str) -> None:
     """In every step of a robot that shifts its weight across a border, landings in parts of a step among them."""

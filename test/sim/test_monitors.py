@@ -293,6 +293,7 @@ def exploding(folder: Path) -> Simulator:
     return sim
 
 
+@pytest.mark.long
 def test_a_step_that_makes_energy_is_kept_and_taken_again_under_every_model(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -48,6 +48,7 @@ def test_the_source_distribution_has_every_file_of_the_packages(checkout: Path, 
     assert {name for name in files if "__pycache__" not in name} - set(CACHES) <= names
 
 
+@pytest.mark.long
 def test_the_source_distribution_has_no_caches(names: set[str]) -> None:
     """The caches of a checkout in use take tens of megabytes, and are useless on other machines."""
     assert not {name for name in names if Path(name).suffix in {".nbc", ".pyc"} or "__pycache__" in name}

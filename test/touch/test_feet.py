@@ -114,6 +114,7 @@ def test_a_model_without_an_answer_is_not_asked_again_in_that_step(monkeypatch: 
     assert sim.contact.unresolved == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", ["one_step", "exact", "ncp", "lcp"])
 def test_feet_do_not_creep_next_to_a_crate(model: str) -> None:
     """A robot sways for 3 s, while a crate is so close to its foot that all contacts are solved together."""

@@ -75,6 +75,7 @@ def test_five_single_supports_follow_one_another(case: tuple[str, Trace, Gait]) 
         assert (run.recording.mode[rows, 1 - foot] > 0).all()
 
 
+@pytest.mark.long
 def test_the_robot_gets_on_by_four_steps_and_stands(case: tuple[str, Trace, Gait]) -> None:
     name, run, gait = case
     robot, recording = loaded(name), run.recording

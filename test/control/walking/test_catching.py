@@ -298,6 +298,7 @@ def test_a_push_is_caught_by_when_a_foot_lands(degrees: float, share: float, siz
     assert fell[1] is not None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "impulse"), sampled([("biped14", 40.0), ("biped14", -45.0), ("talos", 50.0)]))
 def test_a_robot_that_stands_steps_after_a_push_and_stands_again(name: str, impulse: float) -> None:
     wrench = np.zeros(6)
@@ -316,6 +317,7 @@ def test_a_robot_that_stands_steps_after_a_push_and_stands_again(name: str, impu
     np.testing.assert_allclose(apart[:2], (rows.foot[0, 0] - rows.foot[0, 1])[:2], atol=5e-3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("side", [1.0, -1.0])
 def test_the_foot_on_the_side_to_which_the_robot_falls_carries_it(side: float) -> None:
     walker = Walker("biped14").go(2.0)

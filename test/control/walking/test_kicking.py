@@ -109,6 +109,7 @@ def test_the_foot_that_stands_keeps_its_place() -> None:
     assert np.abs(run.feet[:, 0] - run.feet[0, 0]).max() < 1e-5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("foot", ["left", "right"])
 def test_ball_robot_and_ground_exchange_momentum_in_the_kick(foot: str) -> None:
     """The ball's momentum beyond that lost by the robot comes from the floor: an upward impulse, and friction within

@@ -31,6 +31,7 @@ def shown(recording: Recording, i: int, name: str) -> float:
     return float(recording.readouts[f"plan_{name}"][i])
 
 
+@pytest.mark.long
 def test_soles_land_where_the_plan_says() -> None:
     """Also round a bend, and where the walk ends: the last landing is the last step that is planned."""
     recording = turning()

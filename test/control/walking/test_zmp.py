@@ -231,6 +231,7 @@ def test_walking_takes_feedback_of_any_reasonable_gain(gain: float) -> None:
     assert rows.dcm_error.max() < {0.0: 0.05, 1.5: 0.012, 4.0: 0.006}[gain]
 
 
+@pytest.mark.long
 def test_slow_steps_are_no_longer_than_legs_reach() -> None:
     """A step of 2.6 s at the commanded velocity would be 1.3 m long. The robot walks more slowly with bent knees."""
     walker = Walker("biped14", double_support=2.0).go(1.0).go(8.0, (0.5, 0.0, 0.0))

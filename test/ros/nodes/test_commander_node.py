@@ -66,6 +66,7 @@ def test_lock_step_with_a_schedule_repeats_the_headless_run_to_the_bit(ros: RosW
     assert [m.linear.x for m in heard] == [0.5, 0.5, -1.0, 0.0, 0.0]
 
 
+@pytest.mark.long
 def test_the_schedule_begins_with_a_robots_clock_and_again_when_time_goes_back(ros: RosWorld) -> None:
     heard: list[Any] = ros.collect(Twist, "/cmd_vel")
     states = ros.node.create_publisher(JointState, "/joint_states", 1)

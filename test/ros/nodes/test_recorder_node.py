@@ -127,6 +127,7 @@ def test_latched_and_best_effort_topics_and_types_from_the_graph(ros: RosWorld, 
     assert offered["/chatter"]["reliability"] == "best_effort"
 
 
+@pytest.mark.long
 def test_what_was_published_too_early_is_counted(ros: RosWorld, tmp_path: Path) -> None:
     publisher = ros.node.create_publisher(PointStamped, "/left_foot/cop", DEPTH)
     for tick in range(7):

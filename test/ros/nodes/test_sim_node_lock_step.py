@@ -137,6 +137,7 @@ def test_what_the_joints_do_when_commands_stay_away(ros: RosWorld, mode: str) ->
     np.testing.assert_array_equal(applied[31:], np.clip(expected, -robot.effort_limit, robot.effort_limit))
 
 
+@pytest.mark.long
 def test_torques_stay_within_the_effort_limits(ros: RosWorld) -> None:
     states = ros.collect(JointState, "/joint_states")
     commander = Commander(ros)
