@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 import pinocchio as pin
+import pytest
 
 from bipedsim.analysis import com_motion, robot_of
 from bipedsim.config import RunConfig
