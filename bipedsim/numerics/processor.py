@@ -36,7 +36,14 @@ def target_portable() -> None:
     A processor that is named by ``NUMBA_CPU_NAME`` stays. The setting has an effect only before numba compiles its
     first function in a process, and holds for all functions of the process.
     """
-    if config.CPU_NAME is None and is_portable():
+    if config.CPU_NAME not in (None, PORTABLE):
+        return
+    if is_portable():
         config.CPU_NAME, config.CPU_FEATURES = PORTABLE, ""
         # numba reads its variables again when one of them changes, and would then forget the processor.
         os.environ["NUMBA_CPU_NAME"], os.environ["NUMBA_CPU_FEATURES"] = PORTABLE, ""
+    elif config.CPU_NAME == PORTABLE:
+        # A scheduler passes the variables of a process to machines that may lack the features.
+        config.CPU_NAME = config.CPU_FEATURES = None
+        for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"):
+            os.environ.pop(name, None)

@@ -65,3 +65,7 @@ def test_a_processor_that_lacks_a_feature_compiles_for_itself(missing: str, monk
     processor.target_portable()
     assert processor.config.CPU_NAME == processor.PORTABLE
     assert processor.config.CPU_FEATURES == ""
+    # The variables of a job come from another machine.
+    features[missing] = False
+    processor.target_portable()
+    assert (processor.config.CPU_NAME, processor.config.CPU_FEATURES, processor.os.environ) == (None, None, {})
