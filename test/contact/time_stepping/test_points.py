@@ -9,7 +9,7 @@ import pytest
 
 from bipedsim.contact.time_stepping.cone_problem import ConeProblem
 from bipedsim.contact.time_stepping.point_rows import PointRows, prepare_points
-from bipedsim.contact.time_stepping.points import solve_points
+from bipedsim.contact.time_stepping.points import PENALTY, _linearise_projection, solve_points
 from bipedsim.numerics import Array, box, entry
 
 POINTS, VELOCITIES = 8, 12
@@ -26,6 +26,11 @@ class Room(NamedTuple):
 def _solve(boxed: Any) -> bool:
     a = boxed.arrays
     return solve_points(a.rows, a.problem)
+
+
+@entry
+def _linearise(boxed: Any, m: int) -> bool:
+    return _linearise_projection(boxed.arrays.problem, m)
 
 
 @entry
@@ -106,3 +111,45 @@ def test_no_impulse_is_outside_its_cone(tolerance: float) -> None:
         solve(q, J)
         assert (np.hypot(q.f[:, 0], q.f[:, 1]) <= q.mu * q.f[:, 2] + 1e-12 * np.abs(q.f).max()).all()
         assert (q.f[q.mobility * q.f[:, 2] <= 1e-14 * q.scale[0]] == 0.0).all()
+
+
+def nearest_in_cone(x: Array, mu: float) -> Array:
+    """Return the point of the cone |x_t| <= mu x_n nearest to x, from the three cases of its faces."""
+    t = float(np.hypot(x[0], x[1]))
+    if t <= mu * x[2]:
+        return x
+    if mu * t <= -x[2]:
+        return np.zeros(3)
+    normal = (x[2] + mu * t) / (1.0 + mu * mu)
+    return np.array([mu * normal * x[0] / t, mu * normal * x[1] / t, normal])
+
+
+def test_the_method_of_multipliers_has_the_derivative_of_its_projection() -> None:
+    """Compared with central differences; a wrong one would only cost steps, so no other test sees it."""
+    rng = np.random.default_rng(1)
+    q, _ = problem(rng, 1e-8)
+    rows = PointRows.of_size(POINTS, VELOCITIES, 0)
+    seen = set()
+    for _ in range(30):
+        q.mobility[:] = rng.uniform(0.5, 2.0, POINTS)
+        q.f[:], q.u[:] = rng.normal(size=(2, POINTS, 3))
+        q.u[:] *= PENALTY
+        q.shift[:] = PENALTY * rng.uniform(0.0, 1.0, POINTS)
+        boxed = box(Room(q, rows))
+        for m in range(POINTS):
+            rho = 1.0 / (PENALTY * q.mobility[m])
+
+            def impulse(u: Array, m: int = m, rho: float = rho) -> Array:
+                return nearest_in_cone(q.f[m] - rho * ([*u, 0.0, 0.0, q.shift[m]]), q.mu[m])
+
+            acts = bool(_linearise(boxed, m))
+            at = impulse(q.u[m])
+            assert acts == bool(at.any())
+            if not acts:
+                continue
+            np.testing.assert_allclose(q.c[m], at, atol=1e-12)
+            steps = 1e-6 * PENALTY * np.eye(3)
+            change = [(impulse(q.u[m] - step) - impulse(q.u[m] + step)) / (2e-6 * PENALTY) for step in steps]
+            np.testing.assert_allclose(q.C[m], np.transpose(change), atol=1e-4 * rho)
+            seen.add(bool(np.hypot(at[0], at[1]) < (1.0 - 1e-9) * q.mu[m] * at[2]))
+    assert seen == {False, True}, "inside the cone and on it"
