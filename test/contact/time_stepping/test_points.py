@@ -140,7 +140,7 @@ def test_the_method_of_multipliers_has_the_derivative_of_its_projection() -> Non
             rho = 1.0 / (PENALTY * q.mobility[m])
 
             def impulse(u: Array, m: int = m, rho: float = rho) -> Array:
-                return nearest_in_cone(q.f[m] - rho * ([*u, 0.0, 0.0, q.shift[m]]), q.mu[m])
+                return nearest_in_cone(q.f[m] - rho * (u + np.array([0.0, 0.0, q.shift[m]])), q.mu[m])
 
             acts = bool(_linearise(boxed, m))
             at = impulse(q.u[m])
