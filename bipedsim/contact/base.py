@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, NamedTuple, Protocol
+from typing import Annotated, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.dynamics import CompiledContact, Projection
-from bipedsim.numerics import Array, Box, Flags, Integers, box, entry, kept, zeros_of
+from bipedsim.dynamics import CompiledContact, Projection, solve_contact
+from bipedsim.numerics import Array, Box, Flags, Integers, box, kept, zeros_of
 
 STATE_CHANGES, UNRESOLVED, CANDIDATES, STEPS = range(4)
 """Indices of :attr:`ContactResult.counters`. Each counter restarts at reset; see the properties of the result."""
@@ -158,19 +158,8 @@ class ContactModel(Protocol):
         ...
 
 
-class _Solve(NamedTuple):
-    projection: Projection
-    contact: CompiledContact
-
-
-@entry
-def _solve(step: Any) -> None:
-    a = step.arrays
-    a.contact.solve(a.projection, a.contact.arrays)
-
-
 class CompiledModel:
-    """Base class of contact models that are one jitted function, which is compiled into the step of the dynamics.
+    """Base class of contact models that are one jitted function, which the compiled step calls.
 
     A model is a class with ``Params`` and ``kernel``, and a constructor that makes the arrays.
 
@@ -212,11 +201,11 @@ class CompiledModel:
         """Kernel, arrays and memory with which the dynamics compile this solve into their step."""
         late = self._impulse if self.late is None else self.late
         memory = kept([*self._memory().values(), *self.result.arrays().values()])
-        return CompiledContact(type(self).kernel, self.arrays, self._impulse, late, memory)
+        return CompiledContact(type(self).kernel, self._projection, self.arrays, self._impulse, late, memory)
 
     @cached_property
     def _boxed(self) -> Box:
-        return box(_Solve(self._projection, self.compiled))
+        return box(self.compiled)
 
     def reset(self) -> None:
         """Clear contacts, anchors and counters, so that every foot counts as in the air until it touches down."""
@@ -235,7 +224,7 @@ class CompiledModel:
         if projection is not self._projection:
             for target, source in zip(self._projection, projection, strict=True):
                 np.copyto(target, source)
-        _solve(self._boxed)
+        solve_contact(self._boxed)
         return self.result
 
     def state(self) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from .projection import Projection as Projection, edge_lines as edge_lines
 from .protocol import CompiledContact as CompiledContact, Outcome as Outcome
 from .rows import energy_added as energy_added, impose as impose
 from .step import Dynamics as Dynamics
+from .step_kernels import solve_contact as solve_contact
 from .stops import Stops as Stops, keep_within as keep_within
 from .support import NEW_PLANE as NEW_PLANE, UNCHANGED as UNCHANGED, Foothold as Foothold
 from .tree import SPEED_LIMIT as SPEED_LIMIT, Tree as Tree, add_wrenches as add_wrenches

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Annotated, Any, NamedTuple, Protocol
 
+from bipedsim.dynamics.projection import Projection
 from bipedsim.numerics import Array, Integers, Kept
 
 
@@ -38,7 +39,8 @@ class Attempt(IntEnum):
         ALL_LIMITS: No set of active limits is consistent: the active limits stay active, even if one pulls.
         CONTACT: Only the contact model is called, for the first time.
         CONTACT_AGAIN: Only the contact model is called, from its state before CONTACT.
-        COUPLED: The joint limits were solved together with all contacts.
+        PROJECT: The equations of motion and the projection are filled, and nothing is solved.
+        COUPLED: Only the result is checked and applied; joint limits and all contacts were solved together.
         GIVEN: The caller gives the impulses.
     """
 
@@ -47,8 +49,9 @@ class Attempt(IntEnum):
     ALL_LIMITS = 2
     CONTACT = 3
     CONTACT_AGAIN = 4
-    COUPLED = 5
-    GIVEN = 6
+    PROJECT = 5
+    COUPLED = 6
+    GIVEN = 7
 
 
 class Outcome(IntEnum):
@@ -109,7 +112,7 @@ class Contact(Protocol):
     """Describe a contact model, as a step uses it.
 
     A model with a compiled solve also has an attribute ``compiled``, a :class:`CompiledContact`. Its solve and the
-    dynamics are then one call, which is 1.3 times as fast.
+    dynamics are then one call from Python, which is 1.3 times as fast.
 
     Attributes:
         late: None, or (K, 6) for forces that act within the step: their impulse weighted by the share of the step that
@@ -156,12 +159,14 @@ class CompiledContact(NamedTuple):
 
     Attributes:
         solve: Kernel ``solve(projection, arrays)``, a function of a module; it fills ``impulse`` and ``late``.
+        projection: Its first argument, which the dynamics fill.
         arrays: Its arrays, a named tuple.
         impulse, late: (K, 6) as in :class:`Contact`; ``late`` is used only if the model has one.
         memory: Everything that the next step depends on, and the last result; stored if a step may be repeated.
     """
 
     solve: Any
+    projection: Projection
     arrays: Any
     impulse: Array
     late: Array

@@ -26,8 +26,8 @@ from bipedsim.dynamics.step_kernels import (
     attempt_compiled,
     finish,
     prepare,
-    project,
     restore_contact,
+    solve_contact,
 )
 from bipedsim.dynamics.stops import Stops, stopped_joints
 from bipedsim.dynamics.support import Foothold
@@ -38,8 +38,10 @@ from bipedsim.model import Robot, Shape, StopParams
 from bipedsim.numerics import (
     Array,
     Integers,
+    NativeCall,
     announced,
     box,
+    native_call,
     ready,
     zeros_of,
 )
@@ -50,7 +52,7 @@ TRIES, MANY = 20, 5
 The sets consist of limits that were active in an earlier attempt."""
 # Compiled functions take plain integers: for members of an IntEnum they would be compiled once more.
 _WHOLE, _WITHIN, _UNSPLIT, _CLOSED = (int(part) for part in (Part.WHOLE, Part.WITHIN, Part.UNSPLIT, Part.CLOSED))
-_BAD_TORQUE, _COUPLED = int(Outcome.BAD_TORQUE), int(Attempt.COUPLED)
+_BAD_TORQUE, _PROJECT, _COUPLED = int(Outcome.BAD_TORQUE), int(Attempt.PROJECT), int(Attempt.COUPLED)
 _CONTACT, _CONTACT_AGAIN = int(Attempt.CONTACT), int(Attempt.CONTACT_AGAIN)
 _FIRST, _OTHER_LIMITS, _FIRST_LIMITS = int(Attempt.FIRST), int(Outcome.OTHER_LIMITS), int(Outcome.FIRST_LIMITS)
 TURN_ON = StopParams(joint_stops=False)
@@ -164,7 +166,7 @@ class Dynamics:
         needed = self._model.nq, self._model.nv, len(self.tree.actuated)
         if sizes != needed:
             raise ValueError(f"q, v and tau_joint have {sizes} entries instead of {needed}")
-        project(self._boxed, q, v, tau_joint, _WITHIN, 1.0)
+        prepare(self._boxed, q, v, tau_joint, _WITHIN, 1.0, _PROJECT)
         self._q = q
         return self.projection
 
@@ -274,7 +276,9 @@ class Dynamics:
         if contact is not self._contact:
             self._take(contact)
         part = _UNSPLIT if contact.late is None else _WITHIN
-        if project(self._boxed, q, v, tau_joint, part, 1.0) == _BAD_TORQUE:
+        runner = self._runner
+        assert runner is not None
+        if self._run(self._step, q, v, tau_joint, part, 1.0, _PROJECT) == _BAD_TORQUE:
             return _BAD_TORQUE
         self.bodies.near[0] = False
         self.repeated = self.unresolved = False
@@ -285,14 +289,12 @@ class Dynamics:
             nonlocal attempt
             self._run(self._step, q, v, tau_joint, part, 1.0, attempt)
             attempt = _CONTACT_AGAIN
-            assert self._runner is not None
-            return self._runner.impulse
+            return runner.impulse
 
         outcome = _OTHER_LIMITS
         while outcome == _OTHER_LIMITS:
-            impulse = coupling.solve(ask)
-            late = impulse if contact.late is None else contact.late
-            outcome = finish(self._boxed, q, v, impulse, late, part, _COUPLED)
+            runner.impulse[:] = coupling.solve(ask)
+            outcome = self._run(self._step, q, v, tau_joint, part, 1.0, _COUPLED)
             if outcome == _OTHER_LIMITS:
                 coupling.add_stops(q)
         self.flight.aloft[0] = False
@@ -343,16 +345,13 @@ class Dynamics:
         """Compile the kernel of ``contact`` alone, without the step."""
         compiled: CompiledContact | None = getattr(contact, "compiled", None)
         if compiled is not None:
-            compiled.solve.compile((box(self.projection).type.arrays, box(compiled.arrays).type.arrays))
+            ready(solve_contact, box(compiled))
 
     def warm_up(self) -> None:
         """Load or compile the kernels of steps that :meth:`step` does not use: body contacts, limits and impacts."""
-        vector, impulse = self.change, np.zeros((len(self.sole_origins), 6))
         self._airborne.ready()
-        ready(project, self._boxed, vector, vector, vector, _WITHIN, 1.0)
-        ready(finish, self._boxed, vector, vector, impulse, impulse, _WITHIN, _FIRST)
         if self._runner is not None:
-            self._runner.warm_up(vector)
+            self._runner.warm_up(self.change)
 
     def reset(self) -> None:
         """Reset the ground under the feet, the flag of flight, and the active joint limits."""
@@ -414,12 +413,22 @@ class _Compiled:
     """
 
     def __init__(self, contact: CompiledContact, arrays: StepArrays, vector: Array) -> None:
-        self.boxed = box(StepWithContact(arrays, contact))
         self.impulse = contact.impulse
+        self._contact = box(contact)
+        memory = contact.impulse, contact.late, contact.memory
         with announced(f"contact model {contact.solve.__name__}", 10, at_first=60):
+            # The step comes first: another process may compile the contact model meanwhile.
             self.run: Callable[..., int] = ready(
-                attempt_compiled, self.boxed, vector, vector, vector, _WHOLE, 1.0, _FIRST
+                attempt_compiled,
+                box(StepWithContact(arrays, NativeCall(0, 0), *memory)),
+                vector,
+                vector,
+                vector,
+                _WHOLE,
+                1.0,
+                _FIRST,
             )
+            self.boxed = box(StepWithContact(arrays, native_call(solve_contact, self._contact), *memory))
 
     def restore(self) -> None:
         restore_contact(self.boxed)
@@ -443,15 +452,16 @@ class _InPython:
         self.impulse: Array = np.zeros((len(dynamics.sole_origins), 6))
 
     def run(self, boxed: Any, q: Array, v: Array, tau_joint: Array, part: int, left: float, attempt: int) -> int:
-        outcome = int(prepare(boxed, q, v, tau_joint, part, left, attempt))
-        if outcome != Outcome.TAKEN:
-            return outcome
-        self._use_memory()
-        self.impulse = impulse = self._contact.solve(self._projection).impulse
-        if attempt in (Attempt.CONTACT, Attempt.CONTACT_AGAIN):
-            return outcome
+        if attempt != Attempt.COUPLED:
+            outcome = int(prepare(boxed, q, v, tau_joint, part, left, attempt))
+            if outcome != Outcome.TAKEN or attempt == Attempt.PROJECT:
+                return outcome
+            self._use_memory()
+            self.impulse = self._contact.solve(self._projection).impulse
+            if attempt in (Attempt.CONTACT, Attempt.CONTACT_AGAIN):
+                return outcome
         late = self._contact.late
-        outcome = int(finish(boxed, q, v, impulse, impulse if late is None else late, part, attempt))
+        outcome = int(finish(boxed, q, v, self.impulse, self.impulse if late is None else late, part, attempt))
         self._use_memory()
         return outcome
 
@@ -466,6 +476,7 @@ class _InPython:
 
     def warm_up(self, vector: Array) -> None:
         ready(prepare, self.boxed, vector, vector, vector, _WITHIN, 1.0, _FIRST)
+        ready(finish, self.boxed, vector, vector, self.impulse, self.impulse, _WITHIN, _FIRST)
 
 
 def _sets_of(sides: Integers) -> Iterator[Integers]:

@@ -13,7 +13,7 @@ from bipedsim.dynamics.landing import RESTING, Landing, arrives, lift, touch
 from bipedsim.dynamics.loops import Loops, hold_loops, read_loops
 from bipedsim.dynamics.pairs import Pairs, any_pair_near, any_pair_touches
 from bipedsim.dynamics.projection import Projection
-from bipedsim.dynamics.protocol import Attempt, CompiledContact, MemoryUse, Outcome, Part, Progress
+from bipedsim.dynamics.protocol import Attempt, MemoryUse, Outcome, Part, Progress
 from bipedsim.dynamics.stops import (
     STANDS,
     Stops,
@@ -28,7 +28,7 @@ from bipedsim.dynamics.stops import (
 )
 from bipedsim.dynamics.support import Foothold
 from bipedsim.dynamics.tree import Tree
-from bipedsim.numerics import Array, entry, keep, kernel, put_back
+from bipedsim.numerics import Array, Kept, NativeCall, call_native, entry, keep, kernel, put_back
 
 
 class StepArrays(NamedTuple):
@@ -48,10 +48,19 @@ class StepArrays(NamedTuple):
 
 
 class StepWithContact(NamedTuple):
-    """Store all arrays of a step and a compiled contact model."""
+    """Store all arrays of a step and a compiled contact model.
+
+    Attributes:
+        step: All arrays except those of the contact model.
+        solve: Call of :func:`solve_contact`. Its address is data, so the step is compiled once for all models.
+        impulse, late, memory: As in :class:`~bipedsim.dynamics.protocol.CompiledContact`.
+    """
 
     step: StepArrays
-    contact: CompiledContact
+    solve: NativeCall
+    impulse: Array
+    late: Array
+    memory: Kept
 
 
 @kernel
@@ -91,9 +100,9 @@ def _begin(a: Any, q: Array, v: Array, tau_joint: Array, part: int, left: float)
 @kernel
 def _prepare(a: Any, q: Array, v: Array, tau_joint: Array, part: int, left: float, attempt: int) -> int:
     """Prepare the projection of ``a`` for the contact model; return an outcome."""
-    if attempt == Attempt.FIRST:
+    if attempt == Attempt.FIRST or attempt == Attempt.PROJECT:
         outcome = _begin(a, q, v, tau_joint, part, left)
-        if outcome == Outcome.TAKEN and a.stops.near[0]:
+        if attempt == Attempt.FIRST and outcome == Outcome.TAKEN and a.stops.near[0]:
             _hold(a, q, v, part, attempt)
         return outcome
     a.progress.memory[0] = MemoryUse.RESTORE.value
@@ -233,12 +242,6 @@ def _use(memory: Any, use: int) -> None:
 
 
 @entry
-def project(step: Any, q: Array, v: Array, tau_joint: Array, part: int, left: float) -> int:
-    """Fill the projection for a part of the step; see :class:`Outcome`."""
-    return _begin(step.arrays, q, v, tau_joint, part, left)
-
-
-@entry
 def prepare(step: Any, q: Array, v: Array, tau_joint: Array, part: int, left: float, attempt: int) -> int:
     """Prepare an attempt for a contact model in Python; see :class:`Outcome`."""
     return _prepare(step.arrays, q, v, tau_joint, part, left, attempt)
@@ -250,18 +253,26 @@ def finish(step: Any, q: Array, v: Array, impulse: Array, late: Array, part: int
     return _finish(step.arrays, q, v, impulse, late, part, attempt)
 
 
-# numba compiles a step per type of the packed argument struct, and this type contains the contact model's kernel.
+@entry
+def solve_contact(contact: Any) -> None:
+    """Call the kernel of a :class:`~bipedsim.dynamics.protocol.CompiledContact`."""
+    c = contact.arrays
+    c.solve(c.projection, c.arrays)
+
+
 @entry
 def attempt_compiled(step: Any, q: Array, v: Array, tau_joint: Array, part: int, left: float, attempt: int) -> int:
     """Make an attempt, from the state to q+, v+, wrenches and modes; see :class:`Outcome`."""
-    a, c = step.arrays.step, step.arrays.contact
-    outcome = _prepare(a, q, v, tau_joint, part, left, attempt)
-    if outcome != Outcome.TAKEN:
-        return outcome
-    _use(c.memory, a.progress.memory[0])
-    c.solve(a.projection, c.arrays)
-    if attempt == Attempt.CONTACT or attempt == Attempt.CONTACT_AGAIN:
-        return outcome
+    c = step.arrays
+    a = c.step
+    if attempt != Attempt.COUPLED:
+        outcome = _prepare(a, q, v, tau_joint, part, left, attempt)
+        if outcome != Outcome.TAKEN or attempt == Attempt.PROJECT:
+            return outcome
+        _use(c.memory, a.progress.memory[0])
+        call_native(c.solve.function, c.solve.argument)  # type: ignore[call-arg]
+        if attempt == Attempt.CONTACT or attempt == Attempt.CONTACT_AGAIN:
+            return outcome
     outcome = _finish(a, q, v, c.impulse, c.late, part, attempt)
     _use(c.memory, a.progress.memory[0])
     return outcome
@@ -270,4 +281,4 @@ def attempt_compiled(step: Any, q: Array, v: Array, tau_joint: Array, part: int,
 @entry
 def restore_contact(step: Any) -> None:
     """Restore the stored state of the contact model."""
-    put_back(step.arrays.contact.memory)
+    put_back(step.arrays.memory)

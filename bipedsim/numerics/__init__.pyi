@@ -50,6 +50,7 @@ from .linear import (
     solve_singular as solve_singular,
 )
 from .mixing import Mixing as Mixing, forget_turns as forget_turns, mix as mix
+from .native import NativeCall as NativeCall, call_native as call_native, native_call as native_call
 from .polygons import (
     MERGE as MERGE,
     convex_hull as convex_hull,

@@ -22,6 +22,7 @@ import pickle
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dis import hasconst, opmap
+from enum import Enum
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -199,7 +200,8 @@ def _value(value: Any, names: tuple[str, ...], calls: list[Any]) -> list[str]:
     if isinstance(value, np.ndarray):
         return [repr((value.dtype.str, value.shape)), hashlib.sha256(value.tobytes()).hexdigest()]
     if isinstance(value, type):
-        return [f"{value.__module__}.{value.__qualname__}", repr(getattr(value, "_fields", ""))]
+        members = list(value) if issubclass(value, Enum) else ""  # type: ignore[var-annotated]
+        return [f"{value.__module__}.{value.__qualname__}", repr(getattr(value, "_fields", members))]
     if isinstance(value, tuple):
         return [type(value).__qualname__, *(text for member in value for text in _value(member, names, calls))]
     if hasattr(value, "__qualname__") or isinstance(value, np.ufunc):

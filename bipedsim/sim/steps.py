@@ -230,8 +230,6 @@ class Steps:
         calls.strike(boxed)
         calls.finish(boxed, q, end)
         calls.take_back(boxed)
-        if self._touching is not None:
-            self._touching.warm_up()
 
     @property
     def unseen(self) -> bool:

@@ -288,10 +288,8 @@ class Touching:
         self.carries = False
 
     def warm_up(self) -> None:
-        """Load or compile the kernels."""
+        """Load or compile the kernels. Those of :meth:`find` come last, because a helper process begins with them."""
         nothing = np.zeros(int(self._dynamics.stops.idx_q.max(initial=-1)) + 1)
-        find_contacts(self._robot, nothing, self._still, True)
-        add_passed(self._robot, nothing)
         fill_problem(self._boxed, self._still)
         rebound(self._boxed, self._nothing, 0.5)
         solve_with_feet(self._boxed, self._nothing)
@@ -300,6 +298,8 @@ class Touching:
             solve_beside_feet(self._boxed, self._nothing)
             store_beside_feet(self._boxed, self._nothing)
         self.add_forces(np.zeros((len(self._dynamics.bodies.leaf), 3)))
+        find_contacts(self._robot, nothing, self._still, True)
+        add_passed(self._robot, nothing)
         self.reset()
 
     def reset(self) -> None:

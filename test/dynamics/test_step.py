@@ -66,7 +66,7 @@ def test_a_model_in_python_goes_on_working() -> None:
 
 USE = """
 import numpy as np
-from bipedsim.dynamics.step_kernels import attempt_compiled, project
+from bipedsim.dynamics.step_kernels import prepare, solve_contact
 from bipedsim.model import load_robot
 from bipedsim.sim import Simulator
 
@@ -78,8 +78,8 @@ for _ in range(20):
         np.testing.assert_allclose(wrench * sim.physics_dt, np.concatenate([R.T @ impulse[:3], R.T @ impulse[3:]]))
         loaded += impulse[2] > 0.0
 assert loaded > 10
-stats = attempt_compiled.stats
-print(sim.v.tobytes().hex(), stats.cache_hits.total(), stats.cache_misses.total(), len(project.signatures))
+stats = solve_contact.stats
+print(sim.v.tobytes().hex(), stats.cache_hits.total(), stats.cache_misses.total(), len(prepare.signatures))
 """
 
 
@@ -107,7 +107,7 @@ def test_a_model_of_another_distribution_is_compiled_into_the_step_and_kept(tmp_
 
     first, said = run()
     second, nothing = run()
-    assert first[1:] == ["0", "1", "0"], "compiled once, and no step was put together in Python"
+    assert first[1:] == ["0", "1", "0"], "the model was compiled once, and no step was put together in Python"
     assert second == [first[0], "1", "0", "0"]
     # Where the sensors were never compiled either, lines before say so.
     begin, end = said.splitlines()[-2:]

@@ -21,9 +21,17 @@ from bipedsim.numerics import kernel_cache
 
 FILES = {
     "__init__.py": "",
-    "constants.py": "import numpy as np\nGAIN = 2.0\nTABLE = np.array([1.0, 10.0])\n",
+    "constants.py": """from enum import IntEnum
+import numpy as np
+
+GAIN = 2.0
+TABLE = np.array([1.0, 10.0])
+
+class Kind(IntEnum):
+    LARGE = 1
+""",
     "leaf.py": '''from bipedsim.numerics import kernel
-from .constants import GAIN, TABLE
+from .constants import GAIN, TABLE, Kind
 
 @kernel
 def scale(x):
@@ -32,7 +40,7 @@ def scale(x):
 
 @kernel
 def look_up(i):
-    return TABLE[i]
+    return TABLE[i] * Kind.LARGE.value
 ''',
     "other.py": """from bipedsim.numerics import kernel
 
@@ -134,6 +142,7 @@ EDITS: dict[str, tuple[tuple[str, str, str], set[str]]] = {
     "a callee reached by its module": (("other.py", "+ OFFSET", "- OFFSET"), {"shift", "both", "all_of_it"}),
     "a constant in another file": (("constants.py", "GAIN = 2.0", "GAIN = 4.0"), {"scale", "both", "all_of_it"}),
     "a constant that becomes whole": (("constants.py", "GAIN = 2.0", "GAIN = 2"), {"scale", "both", "all_of_it"}),
+    "a member of an enumeration": (("constants.py", "LARGE = 1", "LARGE = 4"), {"look_up", "all_of_it"}),
     "a number of an array": (("constants.py", "10.0", "11.0"), {"look_up", "all_of_it"}),
     "a default": (("other.py", "by=3.0", "by=5.0"), {"shift", "both", "all_of_it"}),
     "an option of the compiler": (
@@ -197,7 +206,7 @@ def test_edits_one_after_the_other_are_never_stale(package: Package) -> None:
     Each result is compared with the interpreter's, and going back costs no compilation.
     """
     rng = np.random.default_rng(0)
-    constants = "import numpy as np\nGAIN = {}\nTABLE = np.array([1.0, {}])\n"
+    constants = FILES["constants.py"].replace("2.0", "{}").replace("10.0", "{}")
     numbers = [[2.0, 10.0]]
     for _ in range(5):
         numbers.append([*numbers[-1]])
