@@ -51,6 +51,7 @@ VALUES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cls", every_error(), ids=lambda cls: cls.__name__)
 @given(text=st.text())
 def test_every_error_survives_the_way_through_a_pool(cls: type[BipedSimError], text: str) -> None:
@@ -115,6 +116,7 @@ def test_a_divergence_holds_copies_of_the_last_state() -> None:
     assert "|v| = 7 at index 1" in str(error)
 
 
+@pytest.mark.long
 def test_what_is_missing_is_installed_into_the_python_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     words = shlex.split(install("bipedsim[view]"))

@@ -144,6 +144,7 @@ def test_a_run_takes_robot_scenario_ground_controller_and_contact_model(site: Pa
     assert load_run(tmp_path / "run.npz").about == about
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "said"),
     sampled(
@@ -162,6 +163,7 @@ def test_what_is_wrong_is_named_as_it_is_with_our_own(words: list[str], said: st
     assert said in process.stderr
 
 
+@pytest.mark.long
 def test_the_lists_have_them(site: Path) -> None:
     assert "\nof walkabout.robots:\ncobble " in bipedsim(site, "robots").stdout
     rows = [line.split(maxsplit=2) for line in bipedsim(site, "scenarios").stdout.splitlines()]
@@ -182,6 +184,7 @@ def test_a_command_is_listed_explained_and_run(site: Path) -> None:
     assert "'gladd'; did you mean 'glad'?" in bipedsim(site, "greet", "Ann", "--mood", "gladd").stderr
 
 
+@pytest.mark.long
 def test_the_python_interface_has_them(site: Path) -> None:
     code = """
 from bipedsim import CONTACT_MODELS, CONTROLLERS, get_ground, get_scenario, load_robot, make_controller

@@ -45,6 +45,7 @@ def test_no_drop_makes_energy(drops: ModuleType, model: str, number: int) -> Non
     assert max(energies) < energies[0] + 1e-3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("model", "number"), [("one_step", 337), ("exact", 337), ("exact", 5111), ("exact", 1642)])
 def test_what_no_set_of_modes_answers_has_the_friction_of_single_vertices(
     drops: ModuleType, model: str, number: int

@@ -542,6 +542,7 @@ def test_figures_of_a_run_that_cannot_be_written_are_printed_all_the_same(
     assert err.startswith(f"bipedsim run: error: {file}: cannot be written (")
 
 
+@pytest.mark.long
 def test_a_fall_is_reported_where_the_robot_left_its_stance(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--robot", "talos", "--scenario", "toe_fall", "--duration", "4.5"]) == 0
     assert capsys.readouterr().out.startswith("talos fell at 3.")

@@ -36,6 +36,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return away
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "words",
     [

@@ -45,6 +45,7 @@ def nearest_slope(corners: np.ndarray) -> float:
     return least
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 10),
@@ -146,6 +147,7 @@ def test_friction_is_that_of_the_patch_under_the_centre() -> None:
     assert look(bar, R, edge + 0.002 * R[:, 0], 1)[0] == 0, "and past it over the floor"
 
 
+@pytest.mark.long
 def test_soles_are_whole_on_one_plane() -> None:
     foot = Foot(STEP)
     patch, other, polygon = look(foot, np.eye(3), np.array([0.3, 0.0, 0.02]))

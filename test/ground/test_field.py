@@ -42,6 +42,7 @@ def brute_force_height(field: HeightField, x: float, y: float) -> float:
     return math.nan
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(x=st.floats(-0.8, 1.4), y=st.floats(-1.1, 0.7))
 def test_heights_are_those_of_the_triangles(x: float, y: float) -> None:

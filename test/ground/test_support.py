@@ -160,6 +160,7 @@ def test_stepping_stones_never_need_more_room_than_there_is() -> None:
     assert area(support) > 0.9 * area(foot.vertices)
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(convex_polygons(), st.lists(convex_polygons(), min_size=2, max_size=4))
 def test_support_of_several_patches_is_the_hull_of_the_parts(sole: np.ndarray, borders: list[np.ndarray]) -> None:

@@ -91,6 +91,7 @@ def test_the_present_plane_wins_ties() -> None:
     assert [even.patch([0, 0, 0], present) for present in (-1, 0, 1)] == [1, 0, 1]
 
 
+@pytest.mark.long
 def test_the_normal_need_not_be_up() -> None:
     """The same stairs, turned in space with the foot, give the same answers."""
     turn = pin.SE3(pin.exp3(np.array([0.7, -1.9, 0.4])), np.array([0.3, -2.0, 1.0]))

@@ -138,6 +138,7 @@ def test_meshes_are_named_by_their_place_for_programs_that_know_no_package(tmp_p
     assert found == text.replace("package://arm/meshes/link.stl", f"file://{mesh.resolve()}")
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["ball", "ring", "both"]), st.booleans())
 def test_the_lowest_point_is_that_of_all_that_are_looked_at(seed: int, kind: str, upright: bool) -> None:
     """Brute force: balls around many points of the ring around each point, placed in the world by pinocchio."""

@@ -45,6 +45,7 @@ def system(sizes: list[int], links: list[tuple[int, int]]) -> tuple[Blocks, Any,
     return s, boxed, _order(boxed, np.array(links, dtype=np.int64).reshape(-1, 2))
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(
     sizes=st.lists(st.sampled_from([1, 3, 6, 6, 6, 11]), min_size=1, max_size=9),

@@ -36,6 +36,7 @@ def test_the_processor_that_the_user_names_stays() -> None:
     assert target(NUMBA_CPU_NAME="generic") == "generic"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not processor.is_portable(), reason="this processor has no AVX2")
 def test_the_processor_stays_when_a_variable_of_numba_changes(tmp_path: Path) -> None:
     """numba reads its variables again at the next compilation."""

@@ -208,6 +208,7 @@ def test_a_weld_is_a_rigid_body(tmp_path: Path, model: str) -> None:
     np.testing.assert_allclose(sims[1].q[:7], sims[0].q[:7], atol=1e-7)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("mode", ["stand", "squat"])
 def test_parallel_ankles_stands_and_squats(model: str, mode: str) -> None:

@@ -64,6 +64,7 @@ ROW = (
 )
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(st.tuples(*[number] * 9), st.sampled_from([15, 15, 15, 7, 6, 3, 12, 4, 0]), st.booleans())
 def test_shares_add_up_to_the_foot(drawn: tuple[float, ...], clamped: int, by_vertices: bool) -> None:

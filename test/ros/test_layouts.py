@@ -179,6 +179,7 @@ def test_all_that_a_layout_names_is_published_with_that_type(name: str) -> None:
     assert list(filter(None, found)) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_a_topic_that_is_renamed_or_of_another_type_is_missed(name: str) -> None:
     """Each that the layout shows, one at a time."""

@@ -233,6 +233,7 @@ def test_closed_chains_are_repeated_and_known_from_what_is_recorded(tmp_path: Pa
     assert "measured torques are the commands" in done.notes[-1]
 
 
+@pytest.mark.long
 def test_objects_are_compared_to_the_bit(tmp_path: Path) -> None:
     recording = recorded(tmp_path, extra=BALLS)
     assert sorted(recording.objects) == ["ball", "crate"]

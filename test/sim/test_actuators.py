@@ -96,6 +96,7 @@ def stored_energy(actuators: Actuators, v: Array) -> Array:
     return np.asarray(0.5 * d.stiffness * z**2)
 
 
+@pytest.mark.long
 @given(
     torques=st.lists(st.floats(-15.0, 15.0), min_size=60, max_size=60),
     friction=st.floats(0.01, 10.0),

@@ -118,6 +118,7 @@ def test_a_landing_peaks_as_the_plate_does_and_not_as_the_step() -> None:
     assert peaks[1] == pytest.approx(peaks[0], rel=0.08)
 
 
+@pytest.mark.long
 def test_plates_change_no_bit_and_a_snapshot_has_them() -> None:
     noisy = (PlateConfig(name="one", size=(1.0, 1.0), noise=1.0, drift=0.1, natural_frequency=200.0, rate=1300.0),)
     plain, watched = motion("one_step", plates=(), duration=1.0), motion("one_step", plates=noisy, duration=1.0)

@@ -319,6 +319,7 @@ def test_a_step_that_makes_energy_is_kept_and_taken_again_under_every_model(
     assert main(["replay", str(CASE)]) == 2
 
 
+@pytest.mark.long
 def test_two_runs_keep_their_steps_in_two_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     said: list[str] = []

@@ -201,6 +201,7 @@ def test_measuring_changes_no_bits(biped: Robot) -> None:
         np.testing.assert_array_equal(measured.v, blind.v)
 
 
+@pytest.mark.long
 def test_other_processes_get_the_same_bits() -> None:
     program = (
         "import hashlib, numpy as np; from bipedsim.model import load_robot; from bipedsim.sim import Simulator\n"
@@ -520,6 +521,7 @@ def test_what_was_run_before_is_forgotten_by_reset_and_by_restore(
     same(*drawn)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("scene", "acts"),
     [

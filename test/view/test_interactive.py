@@ -147,6 +147,7 @@ def test_the_last_label_of_time_is_whole(chromium: Callable[[str], Tab], runs: l
     tab.wait(whole, "the last label of each column is whole")
 
 
+@pytest.mark.long
 def test_other_kinds_are_refused_with_the_way_out(runs: list[Path], tmp_path: Path) -> None:
     page = tmp_path / "a.html"
     with refusal(RecordingError, place="AxesImage"), picture(page, (3.0, 2.0), "") as figure:

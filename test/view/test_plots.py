@@ -257,6 +257,7 @@ def test_angles_of_the_base_against_pinocchio() -> None:
         np.testing.assert_allclose(roll_pitch_yaw(quaternion[None])[0], pin.rpy.matrixToRpy(R), atol=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("settings", [{"scenario": "walk", "ground": "slope", "duration": 2.5}, {"scenario": "climb"}])
 def test_the_cop_is_drawn_in_the_soles_that_it_is_in(settings: dict[str, Any]) -> None:
     """On ground that is not z = 0, too; where it is, pinocchio and the recorded CoP say."""

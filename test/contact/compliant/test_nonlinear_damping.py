@@ -115,6 +115,7 @@ def test_a_body_let_go_at_the_surface_is_not_thrown_up(stiffness: float) -> None
         assert sim.contact.unresolved == 0
 
 
+@pytest.mark.long
 def test_what_sticks_does_not_creep(block: Robot) -> None:
     """The force is half of the friction limit, for a minute.
 

@@ -155,6 +155,7 @@ def friction_error(p: Projection, model: Exact, k: int, vertices: Array, mu: flo
     return float(np.abs(missed).max() / (mu * f[2]))
 
 
+@pytest.mark.long
 def test_feet_that_turn_about_a_vertex_have_the_friction_of_all_their_vertices() -> None:
     """The iteration of the slip does not converge there, but Newton's method does; also if two soles of a body are
     coupled.
@@ -203,6 +204,7 @@ def put_down(rng: np.random.Generator, length: float) -> tuple[Array, Array]:
     return pin.SE3ToXYZQUAT(pin.SE3(tilt, np.array([0.0, 0.0, 0.5 * height]))), v
 
 
+@pytest.mark.long
 def test_two_points_of_a_body_come_to_rest_where_they_would_with_forces_of_their_own() -> None:
     """The distance of the points along the ground changes a little as one is put down, so both cannot be held exactly.
 
@@ -272,6 +274,7 @@ def test_two_points_of_a_body_stick_though_that_is_a_contradiction_in_the_last_d
         assert np.abs(model.arrays.trial.impulse[:, :3]).max() < 2.0 * mass * 9.81 * H
 
 
+@pytest.mark.long
 def test_an_edge_that_is_loaded_at_one_end_turns_about_it() -> None:
     """If the edge does not turn, its CoP is beyond its end. If only the end is clamped, the other end sinks."""
     rng = np.random.default_rng(2)
@@ -294,6 +297,7 @@ def test_an_edge_that_is_loaded_at_one_end_turns_about_it() -> None:
     assert turned > 20
 
 
+@pytest.mark.long
 def test_what_slid_before_finds_an_answer_that_pushes_where_there_is_one() -> None:
     """With large friction below a high mass, the slip of the last step may lead to a pulling force. All edges of random
     states are tested.

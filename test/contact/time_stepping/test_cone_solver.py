@@ -206,6 +206,7 @@ def two_points(rng: np.random.Generator, apart: float) -> tuple[ConeProblem, np.
     return q, np.tile(inverse, (2, 2)), J @ inverse @ J.T
 
 
+@pytest.mark.long
 def test_points_that_cannot_all_stick_strain_until_one_slips() -> None:
     """Two soles of one body must return to positions a nanometre farther apart. The reference is Coulomb's law.
 

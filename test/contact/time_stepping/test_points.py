@@ -62,6 +62,7 @@ def solve(q: ConeProblem, J: Array) -> bool:
     return bool(_solve(boxed))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-8])
 def test_a_point_that_leaves_carries_nothing(tolerance: float) -> None:
     """However far from rounding the solver has ended."""

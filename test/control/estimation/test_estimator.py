@@ -115,6 +115,7 @@ def test_the_imu_may_sit_on_any_link() -> None:
     assert norm(seen.velocity).max() < 2e-3
 
 
+@pytest.mark.long
 def test_the_order_of_the_feet_does_not_matter() -> None:
     log = walk().part(0, 4000)
     robot = log.robot
@@ -206,6 +207,7 @@ def standing(robot: Robot, ticks: int) -> Log:
     return Log(robot, DT * np.arange(ticks), measured, q, v, wrench)
 
 
+@pytest.mark.long
 def test_noise_makes_a_standing_robot_neither_wander_nor_slide() -> None:
     log = with_noise(standing(loaded("biped14"), 30000), 4, accelerometer_bias=0.1)
     seen = look(log)

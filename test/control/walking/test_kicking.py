@@ -128,6 +128,7 @@ def test_ball_robot_and_ground_exchange_momentum_in_the_kick(foot: str) -> None:
     assert np.hypot(*floor[:2]) < run.friction * floor[2] + 1e-6
 
 
+@pytest.mark.long
 def test_the_ball_rolls_in_the_end_and_the_robot_stands() -> None:
     run = kicked()
     assert not run.fallen.any()

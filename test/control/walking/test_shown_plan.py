@@ -50,6 +50,7 @@ def test_soles_land_where_the_plan_says() -> None:
     assert yaws[-1] > 0.5
 
 
+@pytest.mark.long
 def test_steps_alternate_and_go_on_ahead_until_the_robot_stands() -> None:
     recording = turning()
     walking = plan_of({name: float(values[2500]) for name, values in recording.readouts.items()})

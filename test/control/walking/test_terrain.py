@@ -93,6 +93,7 @@ def test_it_climbs_stairs_of_a_house() -> None:
     _on_treads(ground, places, forces)
 
 
+@pytest.mark.long
 def test_it_descends_them_and_never_steps_on_an_edge(tmp_path: Path) -> None:
     file = tmp_path / "down.yaml"
     file.write_text(DOWN, encoding="utf-8")

@@ -144,6 +144,7 @@ class TestOneWalk:
         assert apart[1] == pytest.approx(nominal[1], abs=2e-3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "speed"), sampled([("biped14", 1.2), ("talos", 0.9), ("g1", 0.8)]))
 def test_the_foot_that_stands_does_not_slide_at_full_speed(name: str, speed: float) -> None:
     """A leg that swings too fast turns the sole under the other one by its torsion."""
@@ -248,6 +249,7 @@ def test_without_feedback_on_the_dcm_it_falls_at_the_first_step_and_says_so() ->
     assert walker.controller.readouts["dcm_error"] > walker.controller._params.fall_error
 
 
+@pytest.mark.long
 def test_noise_of_the_forces_moves_no_touch_down() -> None:
     rows, noisy = short("biped14")[1], short("biped14", "noise")[1]
     changes = [np.flatnonzero(np.diff(run.flying)) for run in (rows, noisy)]

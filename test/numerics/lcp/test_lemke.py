@@ -93,6 +93,7 @@ def hard_cases() -> list[tuple[str, Problem]]:
         return [(name, (data[f"{name}.M"], data[f"{name}.q"])) for name in names]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "problem"), hard_cases(), ids=[name for name, _ in hard_cases()])
 def test_hard_cases_of_a_random_search(name: str, problem: Problem) -> None:
     """Each case made some version of the method fail: by rounding in degenerate rows, by a ray, or by a cycle.

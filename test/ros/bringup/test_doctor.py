@@ -174,6 +174,7 @@ def test_the_trial_of_a_real_time_priority_leaves_none(capsys: pytest.CaptureFix
     assert os.SCHED_FIFO not in policies or before == os.SCHED_FIFO
 
 
+@pytest.mark.long
 def test_bits_are_compared_with_the_reference_of_the_same_versions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

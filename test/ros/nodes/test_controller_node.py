@@ -107,6 +107,7 @@ def robot(ros: RosWorld) -> PlayedRobot:
     return PlayedRobot(ros)
 
 
+@pytest.mark.long
 def test_commands_are_those_of_the_controller(ros: RosWorld, robot: PlayedRobot) -> None:
     ros.start("controller_node")
     controller = make_controller("posture", ROBOT, None, 1e-3)

@@ -58,6 +58,7 @@ def test_a_controller_at_50_hz_sends_50_messages_a_second(ros: RosWorld) -> None
     assert counted["commands_dropped"] == 0
 
 
+@pytest.mark.long
 def test_positions_sent_by_hand_are_reached(ros: RosWorld) -> None:
     """As far as the drives are stiff: the robot stands."""
     robot = load_robot("biped14")

@@ -30,6 +30,7 @@ def xyz(vector: object) -> list[float]:
     return [getattr(vector, axis) for axis in "xyz"]
 
 
+@pytest.mark.long
 def test_robot_topics_are_measured_and_ground_truth_is_true(ros: RosWorld) -> None:
     """The measurements equal, to the bit, those of a simulator of the same seed after its first reset, as in a run
     without ROS.

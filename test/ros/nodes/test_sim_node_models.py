@@ -90,6 +90,7 @@ def test_a_controller_stands_and_is_recorded(ros: RosWorld, model: str) -> None:
         assert heard[-1].data == "face stick"
 
 
+@pytest.mark.long
 def test_parameters_of_the_model_are_those_of_its_dataclass(ros: RosWorld, model: str) -> None:
     params = CONTACT_MODELS[model].Params
     fields = {field.name: field for field in dataclasses.fields(params)}

@@ -211,6 +211,7 @@ def conditions(folder: Path, text: str = "", **more: object) -> dict[str, str]:
     return dict(read_battery(folder / "some.yaml", {**ZMP, **more}).plan.conditions)
 
 
+@pytest.mark.long
 def test_only_scores_of_the_same_trials_are_compared(tmp_path: Path) -> None:
     ours = conditions(tmp_path)
     assert compared(ours, conditions(tmp_path, controller_params={"ramp": 0.2}), "there") == []

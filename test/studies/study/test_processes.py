@@ -39,6 +39,7 @@ def test_code_or_files_that_have_changed_are_named(tmp_path: Path) -> None:
     assert FILE in first.differences()[0]
 
 
+@pytest.mark.long
 def test_workers_refuse_work_of_other_code_and_say_where_a_controller_raised(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text("a: 1\n")
     first = needs(tmp_path)
