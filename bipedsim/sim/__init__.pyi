@@ -9,6 +9,8 @@ from .gantry import (
 )
 from .height_scan import scan_grid as scan_grid
 from .io import (
+    DAMPING as DAMPING,
+    EFFORT as EFFORT,
     LARGEST_PUSH as LARGEST_PUSH,
     LIMIT as LIMIT,
     MEASURED as MEASURED,

@@ -52,6 +52,11 @@ class Reactions(Participant):
         self._torques = np.zeros(robot.nu)
         self._stopped = self._touched = False
 
+    def warm_up(self) -> None:
+        """Load or compile the kernels of contacts other than those of the soles."""
+        if self.touching is not None:
+            self.touching.warm_up()
+
     def check_start(self, sim: Simulation, q: Array, v: Array) -> None:
         """Raise ConfigError if a body starts in the ground or in another body at ``q``; it would be ejected."""
         touching = self.touching

@@ -458,8 +458,6 @@ class Simulator:
             # A second process that compiles leaves these out: it would have to wait for the kernels of the step.
             self.dynamics.warm_up()
             self.stepper.warm_up(self.q, self.v)
-            if self.reactions.touching is not None:
-                self.reactions.touching.warm_up()
             for participant in self.participants.values():
                 participant.warm_up()
 

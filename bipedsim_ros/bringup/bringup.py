@@ -57,8 +57,9 @@ class Arguments:
         RunConfig,
         "controller",
         "posture",
-        f"package.module:Class of your own, {NO_CONTROLLER} for a node that you start yourself, or unitree, "
-        "the vendor bridge for programs written for the vendor's robot (docs/unitree.md)",
+        f"package.module:Class of your own, {NO_CONTROLLER} for a node that you start yourself, topic_based for the "
+        "controller manager of ros2_control (docs/ros2_control.md), or unitree, the vendor bridge for programs written "
+        "for the vendor's robot (docs/unitree.md)",
     )
     scenario: str = like(
         RunConfig,
@@ -88,7 +89,7 @@ class Arguments:
 
     @property
     def interface(self) -> str:
-        """Vendor bridge whose programs control the robot; empty if there is none."""
+        """Interface through which programs of others control the robot; empty if there is none."""
         return self.controller if self.controller in INTERFACES else ""
 
     @property
@@ -241,14 +242,15 @@ def plan(
         (inputs.run_folder is not None, _recorder),
         (True, _simulator),
         (arguments.controlled, _controller),
-        (arguments.interface, _vendor_bridge),
+        (arguments.interface and get_interface(arguments.interface).executable, _vendor_bridge),
         (inputs.walks, _commander),
         (arguments.view, _viewer),
         (arguments.rviz, _rviz),
         (_wants_state_publisher(arguments), _state_publisher),
     )
     nodes = [make(inputs) for wanted, make in makers if wanted]
-    remappings = _remappings(arguments.remap, namespace)
+    remap = get_interface(arguments.interface).remap if arguments.interface else ""
+    remappings = _remappings(f"{remap} {arguments.remap}", namespace)
     log_level = str(user_arguments.get("log_level", ""))
     named = (
         replace(node, namespace=namespace, remappings=(*remappings, *node.remappings), log_level=log_level)
@@ -327,6 +329,9 @@ def _simulator(inputs: _LaunchInputs) -> NodeProcess:
     if arguments.interface and not inputs.files:
         # The drives hold the last command when a program stops sending, as on a machine without a command timeout.
         parameters["timeout_mode"] = "hold"
+    if arguments.interface:
+        theirs = get_interface(arguments.interface).simulator
+        parameters |= {name: value for name, value in theirs.items() if _value_in_files(inputs.files, name) is None}
     contact_params = without_prefix(inputs.contact_params, arguments.contact_model)
     parameters |= {f"{arguments.contact_model}.{name}": value for name, value in contact_params.items()}
     if scenario is not None:
@@ -526,11 +531,11 @@ def namespace_of(text: str) -> str:
 
 def _check_interface(arguments: Arguments) -> None:
     """Refuse lock step with a vendor bridge, and a bridge that needs software that is not installed."""
-    get_interface(arguments.interface)
-    if arguments.clock == "lock_step":
+    interface = get_interface(arguments.interface)
+    if interface.executable and arguments.clock == "lock_step":
         raise ConfigError(
-            "is not possible with an interface, whose programs use their own clock and do not answer every state. Omit "
-            "clock",
+            "is not possible with a vendor bridge, whose programs use their own clock and do not answer every state. "
+            "Omit clock",
             "clock",
             "lock_step",
         )
@@ -538,7 +543,7 @@ def _check_interface(arguments: Arguments) -> None:
 
 def node_names() -> tuple[str, ...]:
     """Return the names of all nodes that a launch may contain, including vendor bridges."""
-    return (*NODES, *(INTERFACES[name].executable for name in INTERFACES))
+    return (*NODES, *(row.executable for row in map(INTERFACES.__getitem__, INTERFACES) if row.executable))
 
 
 def _ft_sign(files: Sequence[Path]) -> dict[str, Any]:

@@ -43,8 +43,8 @@ def check_names(bringup: BringUp) -> None:
         ]
     if "controller_node" in parameters:
         checks.append(lambda: _check_controller(parameters["controller_node"], arguments.controller, robot))
-    if arguments.interface:
-        node = parameters[get_interface(arguments.interface).executable]
+    if arguments.interface and (bridge := get_interface(arguments.interface).executable):
+        node = parameters[bridge]
         checks.append(lambda: check_interface(arguments.interface, robot, node))
     check_all(checks)
 

@@ -1,11 +1,14 @@
-"""Define the table of vendor bridges. This module needs neither ROS nor the packages of the vendors."""
+"""Define the table of interfaces: ways in which programs of others control the robot.
+
+This module needs neither ROS nor the packages of the vendors.
+"""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from bipedsim.config import Table
@@ -15,21 +18,26 @@ from bipedsim.model import Robot
 
 @dataclass(frozen=True)
 class Interface:
-    """Entry of the table of vendor bridges.
+    """Entry of the table of interfaces.
 
     Attributes:
-        executable: Name of the bridge's node. It publishes joint commands, so it runs instead of controller_node.
+        executable: Name of the node that publishes joint commands, so that it runs instead of controller_node. Empty if
+            the programs publish topics of sim_node themselves; lock step is then possible.
         module: Module with the ``main()`` of the node.
         needs: Package that the node requires.
         extra: Requirement to install if the package is missing, such as ``bipedsim[unitree]``.
+        simulator: Parameters of sim_node, unless a parameter file has others.
+        remap: Other names of topics, as in the argument ``remap``.
         check: ``module:function`` that is called before the start with the robot and the parameters of the node, and
             raises :class:`ConfigError` if the node would refuse them.
     """
 
-    executable: str
-    module: str
+    executable: str = ""
+    module: str = ""
     needs: str = ""
     extra: str = ""
+    simulator: Mapping[str, Any] = field(default_factory=dict)
+    remap: str = ""
     check: str = ""
 
 
@@ -43,10 +51,16 @@ INTERFACES = Table(
             needs="cyclonedds",
             extra="bipedsim[unitree]",
             check="bipedsim_ros.interfaces.unitree.params:check",
-        )
+        ),
+        # The hardware interface reads this topic by default; /joint_states is that of joint_state_broadcaster. It sends
+        # nothing while commands equal states, so the robot must stand until then.
+        "topic_based": Interface(
+            simulator={"command_interface": "topic_based", "start": "hold_position"},
+            remap="joint_states:=robot_joint_states",
+        ),
     },
 )
-"""All vendor bridges by name, including those of third-party packages."""
+"""All interfaces by name, including those of third-party packages."""
 
 
 def get_interface(name: str) -> Interface:
@@ -80,4 +94,4 @@ def check_interface(name: str, robot: Robot, parameters: Mapping[str, Any]) -> N
 def node_module(executable: str) -> str:
     """Return the module of the vendor bridge with this executable; empty if there is none."""
     rows = (INTERFACES[name] for name in INTERFACES)
-    return next((row.module for row in rows if row.executable == executable), "")
+    return next((row.module for row in rows if executable and row.executable == executable), "")

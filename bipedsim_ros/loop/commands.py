@@ -1,6 +1,7 @@
 """Select the command that the drives execute: validate, clip, and replace it after a timeout.
 
-Commands arrive on several topics, one for each kind: torques, impedances, positions, trajectories. The newest message
+Commands arrive on several topics, one for each kind: torques, impedances, positions, trajectories, and joint commands
+with names. The newest message
 is valid regardless of its kind, as if a controller manager had switched. Every change of the kind is logged.
 """
 
@@ -13,12 +14,21 @@ import numpy as np
 
 from bipedsim.control import joint_damping
 from bipedsim.model import Robot, drive_gains
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, Flags
 from bipedsim.sim import LIMIT, POSITION, SETPOINT, STIFFNESS, VELOCITY, Observation
 from bipedsim_ros.loop.drops import Drops
 from bipedsim_ros.loop.sim_params import SimParams
 from bipedsim_ros.loop.trajectory import Trajectory
-from bipedsim_ros.wire import CommandFault, CommandReader, ImpedanceReader, Topic, Waypoints, read_trajectory, topics
+from bipedsim_ros.wire import (
+    CommandFault,
+    CommandReader,
+    ImpedanceReader,
+    JointCommandReader,
+    Topic,
+    Waypoints,
+    read_trajectory,
+    topics,
+)
 
 _ACTS = {
     "damping": "the joints are damped",
@@ -33,7 +43,8 @@ _MAX_LOGGED, _MAX_SILENCES = 20, 100
 class Commands:
     """Holds the last valid command, and replaces it once it is older than ``command_timeout``.
 
-    Until then the drives hold impedances and positions themselves. Trajectories have no timeout. The modes are:
+    Until then the drives hold impedances and positions themselves. Trajectories and joint commands with names have no
+    timeout. The modes are:
 
     * ``hold``: the last command, without limit;
     * ``zero``: no torque;
@@ -50,6 +61,7 @@ class Commands:
         clock: Wall time [s].
 
     Attributes:
+        kinds: Topics on which commands are accepted.
         followed: Topic of the last valid message.
         received: Number of valid messages.
         clipped: Number of valid messages that exceeded the effort limits.
@@ -73,6 +85,8 @@ class Commands:
         self.drops = Drops(lambda text: warn(f"command on {text}"))
         self._torques, self._positions = CommandReader(robot.joint_names), CommandReader(robot.joint_names)
         self._impedances = ImpedanceReader(robot.joint_names)
+        self._gains = np.array(drive_gains(robot, params.physics_dt))
+        self._joints = JointCommandReader(robot.joint_names, self._gains)
         self._tau = np.zeros(robot.nu)
         self._setpoint = np.zeros((len(SETPOINT), robot.nu))
         self._limit = np.ascontiguousarray(robot.effort_limit)
@@ -81,8 +95,9 @@ class Commands:
         self._waypoints: Waypoints | None = None
         self._trajectory: Trajectory | None = None
         self._continues_setpoint = False
-        self._gains = np.array(drive_gains(robot, params.physics_dt))
-        self.followed = topics.COMMANDS
+        self._holds = False
+        self.kinds = topics.TOPIC_BASED if params.command_interface == "topic_based" else topics.COMMAND_KINDS
+        self.followed = self.kinds[0]
         self._out = np.zeros(robot.nu)
         self._timeout_position = np.zeros(robot.nu)
         self._excess = np.zeros(robot.nu)
@@ -100,6 +115,7 @@ class Commands:
         """Apply timeout, mode and gains of ``params``; they may change at any time."""
         self._timeout = params.command_timeout
         self._mode = params.timeout_mode
+        self._starts_held = params.start == "hold_position"
         self._kd = params.timeout_damping * joint_damping(self._robot)
         self._kp = params.timeout_stiffness * self._robot.effort_limit
 
@@ -113,7 +129,8 @@ class Commands:
         self._end_silence(self._t)
         self._tau[:] = self._setpoint[:LIMIT] = 0.0
         self._waypoints = self._trajectory = None
-        self.followed = topics.COMMANDS
+        self._joints.commanded[:] = self._holds = False
+        self.followed = self.kinds[0]
         self._t_last = None
         self._t = 0.0
         self.timed_out = False
@@ -156,6 +173,8 @@ class Commands:
             return self._torques.read(data, self._tau)
         if topic is topics.IMPEDANCE:
             return self._impedances.read(data, self._setpoint)
+        if topic is topics.JOINT_COMMANDS:
+            return self._joints.read(data, self._setpoint)
         if topic is topics.TRAJECTORY:
             waypoints = read_trajectory(data, self._robot.joint_names)
             if isinstance(waypoints, CommandFault):
@@ -174,6 +193,14 @@ class Commands:
         self._setpoint[:LIMIT] = 0.0
         self._setpoint[POSITION], self._setpoint[VELOCITY] = position, velocity
         self._setpoint[STIFFNESS:LIMIT] = self._gains
+
+    def _hold(self, observation: Observation, joints: Flags | slice) -> None:
+        """Make the drives hold the measured positions of these joints, once after the start or a reset."""
+        if not self._holds:
+            self._setpoint[:LIMIT, joints] = 0.0
+            self._setpoint[POSITION, joints] = observation.joint_position[joints]
+            self._setpoint[STIFFNESS:LIMIT, joints] = self._gains[:, joints]
+            self._holds = True
 
     def _follow_trajectory(self, observation: Observation, t: float) -> None:
         """Update the setpoint from the trajectory; a new one begins at the last setpoint or at the joint state."""
@@ -239,7 +266,7 @@ class Commands:
         # Time is a sum of rounded steps. Without the tolerance, a timeout of n ticks would begin after n or n + 1
         # ticks, depending on rounding.
         late = self._t_last is not None and t - self._t_last > self._timeout + 1e-9
-        late = late and self.followed is not topics.TRAJECTORY
+        late = late and self.followed not in (topics.TRAJECTORY, topics.JOINT_COMMANDS)
         if late and not self.timed_out:
             self.timeouts += 1
             self._timeout_position[:] = observation.joint_position
@@ -256,6 +283,11 @@ class Commands:
         elif self.kept and self.started:
             if self.followed is topics.TRAJECTORY:
                 self._follow_trajectory(observation, t)
+            elif self.followed is topics.JOINT_COMMANDS:
+                self._hold(observation, ~self._joints.commanded)
+            return self._setpoint
+        elif self._starts_held and not self.started:
+            self._hold(observation, slice(None))
             return self._setpoint
         else:
             self._out[:] = self._tau

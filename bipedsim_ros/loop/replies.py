@@ -8,7 +8,6 @@ from bipedsim.runs import Rollout
 from bipedsim_ros.loop.commands import Commands
 from bipedsim_ros.loop.inbox import Inbox
 from bipedsim_ros.loop.realtime import LONGEST_WAIT_NS, Histogram
-from bipedsim_ros.wire import topics
 
 # A command that was sent before a change of the state (reset, repeated state) arrives within this time.
 _QUIET_NS = 200_000_000
@@ -57,7 +56,7 @@ class Replies:
             Whether it was valid, or was lost by an injected fault.
         """
         valid = False
-        for _ in topics.COMMAND_KINDS:
+        for _ in self._commands.kinds:
             message = self._inbox.take_any()
             if message is None:
                 break

@@ -136,7 +136,7 @@ class SimLoop:
     def resume(self) -> str:
         """Continue to step, or wait for the first command if there was none."""
         if self._state == "paused":
-            self._set_state("running" if self._commands.started or self._params.start == "immediately" else "waiting")
+            self._set_state("running" if self._commands.started else self._first_state)
         if self._state not in ("running", "waiting"):
             raise BipedSimError(f"the simulation is {self._state}; call reset")
         return f"{self._state} at t = {self._sim.t:.6f} s"
@@ -231,6 +231,11 @@ class SimLoop:
             self._replies.answered = True
             self._rate.start()
 
+    @property
+    def _first_state(self) -> str:
+        """State before the first command."""
+        return "waiting" if self._params.start == "wait_for_command" else "running"
+
     def _split_wall_time(self) -> None:
         if self._running_since is not None:
             now = self._clock_ns()
@@ -248,7 +253,7 @@ class SimLoop:
         self._statistics.error = ""
         self._repeat_at = self._repeats = 0
         self._state = "waiting"
-        self._set_state("running" if self._params.start == "immediately" else "waiting")
+        self._set_state(self._first_state)
         self._publish_all()
 
     def _drop_stale(self) -> None:

@@ -13,7 +13,8 @@ from bipedsim_ros.loop.own_core import wrong_cores
 
 CLOCKS = ("real_time", "as_fast_as_possible", "lock_step")
 RATE_CHECKS = ("refuse", "warn", "off")
-STARTS = ("wait_for_command", "immediately")
+COMMAND_INTERFACES = ("controllers", "topic_based")
+STARTS = ("wait_for_command", "immediately", "hold_position")
 TIMEOUT_MODES = ("damping", "zero", "hold", "stiff")
 
 
@@ -55,8 +56,14 @@ class SimParams:
     start: str = param(
         "wait_for_command",
         "before the first command: wait_for_command holds the physics at t = 0; "
-        "immediately lets the robot go with zero torque",
+        "immediately lets the robot go with zero torque; hold_position starts, and the drives hold the joints",
         choices=STARTS,
+    )
+    command_interface: str = param(
+        "controllers",
+        "where commands come from: controllers are the topics of ros2_control's controllers, topic_based is "
+        "/robot_joint_commands alone, from a controller manager of yours",
+        choices=COMMAND_INTERFACES,
     )
     wait_for_recorder: bool = param(
         False, "hold the physics at t = 0 until a node listens to every topic too, for 10 s at most"

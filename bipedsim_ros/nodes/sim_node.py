@@ -124,10 +124,10 @@ class SimNode(NodeProgram):
             patient = self._waits_for if params.clock == "lock_step" else None
             self._publishers = Publishers(node, sim, params.ft_sign, params.tf_rate, patient, vertices)
             self._diagnostics = publisher(node, topics.DIAGNOSTICS)
-            self._inbox = inbox = Inbox(node, *topics.COMMAND_KINDS)
+            self._inbox = inbox = Inbox(node, *self._commands.kinds)
             # Only lock step waits for subscribers of all topics. In real time there is no time to check all of them.
             awaited = () if patient is None else self._publishers.names
-            always = (topics.JOINT_STATES, *topics.COMMAND_KINDS)
+            always = (topics.JOINT_STATES, *self._commands.kinds)
             self._departures = Departures(node, (*(relative(topic.name) for topic in always), *awaited))
             error = node.get_logger().error
             rollout = Rollout(sim, pushes, faults, error, on_event=self._publishers.publish_run)
@@ -260,13 +260,13 @@ class SimNode(NodeProgram):
         waits = self._statistics.state == "waiting" and not self._inbox.publishers()
         reason = _waited_for(self._node) if waits else ""
         if reason not in ("", self._logged_wait):
-            listed = topics.either(topics.COMMAND_KINDS)
+            listed = topics.either(self._commands.kinds)
             self._node.get_logger().info(f"t = 0 is held until the first command on {listed}: {reason}")
         self._logged_wait = reason
 
     def _check_duplicates(self) -> None:
         """Warn once of another robot on the same topics, or of a second controller."""
-        names = (topics.JOINT_STATES.name, *(topic.name for topic in topics.COMMAND_KINDS))
+        names = (topics.JOINT_STATES.name, *(topic.name for topic in self._commands.kinds))
         duplicates = duplicate_nodes(self._node, names)
         if duplicates and not self._statistics.warnings:
             self._statistics.warnings = (duplicates,)

@@ -39,6 +39,7 @@ from .joint_commands import (
     CommandWriter as CommandWriter,
     ImpedanceReader as ImpedanceReader,
     ImpedanceWriter as ImpedanceWriter,
+    JointCommandReader as JointCommandReader,
 )
 from .left_ports import LEFT_PORTS as LEFT_PORTS, left_memory as left_memory, remove_left_ports as remove_left_ports
 from .message_definitions import definition_of as definition_of

@@ -1,7 +1,8 @@
 """Convert joint commands (torques, positions, impedances) to serialised messages and back.
 
-All are Float64MultiArray in the order of the robot's joints, as in ros2_control's forward_command_controller. Invalid
-commands are refused, with the kind under which they are counted and a remedy.
+They are Float64MultiArray in the order of the robot's joints, as in ros2_control's forward_command_controller, or
+JointState with names, as its topic-based hardware interfaces send. Invalid commands are refused, with the kind under
+which they are counted and a remedy.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from std_msgs.msg import Float64MultiArray
 
-from bipedsim.numerics import Array, Indices, is_finite
+from bipedsim.numerics import Array, Flags, Indices, is_finite
 from bipedsim.recording.bag import Encoder, blank
-from bipedsim.sim import LIMIT, SETPOINT, Command
-from bipedsim_ros.wire.topics import COMMANDS, IMPEDANCE
+from bipedsim.sim import DAMPING, EFFORT, LIMIT, POSITION, SETPOINT, STIFFNESS, VELOCITY, Command
+from bipedsim_ros.wire.topics import COMMANDS, IMPEDANCE, JOINT_COMMANDS
 from bipedsim_ros.wire.wire import Layout, MessageError, WireReader, parse
 
 BLOCKS = SETPOINT[:LIMIT]
@@ -155,6 +156,90 @@ class ImpedanceReader:
             )
         self._names, self._rows = names, [BLOCKS.index(name) for name in names]
         self._layout = self._wire.layout
+        return None
+
+
+class JointCommandReader:
+    """Reads commands of type JointState, and refuses invalid ones.
+
+    The senders are the topic-based hardware interfaces of ros2_control. They send NaN for a joint that no controller
+    commands. They append a value only for an interface that the joint has, so if the joints of a robot have different
+    interfaces, values cannot be matched to names; such a message is refused.
+
+    Args:
+        joint_names: Joints of the robot, in its order.
+        gains: (2, nu) stiffness [N.m/rad] and damping [N.m.s/rad] of the drives.
+    """
+
+    _FIELDS = "position", "velocity", "effort"
+
+    def __init__(self, joint_names: Sequence[str], gains: Array) -> None:
+        self._joint_names = tuple(joint_names)
+        self._gains = gains
+        self._wire = WireReader(JOINT_COMMANDS.msgtype)
+        self._layout: Layout | None = None
+        self._target: Indices = np.zeros(0, dtype=np.intp)
+        self.commanded: Flags = np.zeros(len(self._joint_names), dtype=bool)
+        """(nu,) joints that a message has commanded since the caller cleared this array."""
+
+    def read(self, data: bytes, setpoint: Array) -> CommandFault | None:
+        """Write a serialised command into the columns of its joints of ``setpoint`` (6, nu), rows as in ``SETPOINT``.
+
+        A position goes to the drive with its stiffness and damping, a velocity with its damping alone, and an effort is
+        added. An effort alone is a torque. A joint with NaN only keeps its column. The row of limits does not change.
+
+        Returns:
+            None, or the fault of the message; in this case ``setpoint`` is unchanged.
+        """
+        try:
+            fields = self._wire.read(data)
+        except MessageError as error:
+            return CommandFault("unreadable", f"{error}; send sensor_msgs/msg/JointState")
+        if self._wire.layout is not self._layout:
+            fault = self._match()
+            if fault is not None:
+                return fault
+        n = len(self._target)
+        for name, field in zip(self._FIELDS, fields, strict=True):
+            if len(field) not in (0, n):
+                return CommandFault(
+                    "size",
+                    f"{name} has {len(field)} values for {n} names. Give all joints the same command interfaces, or "
+                    "leave the field empty",
+                )
+            if np.isinf(field).any():
+                bad = np.flatnonzero(np.isinf(field))
+                return _not_finite([f"{name} of {self._joint_names[self._target[i]]} = {field[i]}" for i in bad])
+        position, velocity, effort = (field if len(field) else np.full(n, np.nan) for field in fields)
+        has_position, has_velocity = np.isfinite(position), np.isfinite(velocity)
+        commanded = has_position | has_velocity | np.isfinite(effort)
+        columns = self._target[commanded]
+        stiffness, damping = self._gains[:, self._target]
+        for row, values in (
+            (POSITION, np.where(has_position, position, 0.0)),
+            (VELOCITY, np.where(has_velocity, velocity, 0.0)),
+            (EFFORT, np.nan_to_num(effort)),
+            (STIFFNESS, np.where(has_position, stiffness, 0.0)),
+            (DAMPING, np.where(has_position | has_velocity, damping, 0.0)),
+        ):
+            setpoint[row, columns] = values[commanded]
+        self.commanded[columns] = True
+        return None
+
+    def _match(self) -> CommandFault | None:
+        """Match the names of a new layout with the joints; return the fault if one does not fit."""
+        layout = self._wire.layout
+        assert layout is not None
+        names = [text.partition(b"\0")[0].decode("utf-8", "replace") for path, text in layout.texts if path == "name"]
+        unknown = [name for name in names if name not in self._joint_names]
+        if not names or unknown or len(set(names)) < len(names):
+            listed = ", ".join(map(repr, unknown))
+            problem = (
+                f"no joint is called {listed}" if unknown else "a joint is there twice" if names else "it is empty"
+            )
+            return CommandFault("names", f"{problem}: name some of {', '.join(self._joint_names)}, each once")
+        self._layout = layout
+        self._target = np.array([self._joint_names.index(name) for name in names], dtype=np.intp)
         return None
 
 

@@ -340,13 +340,25 @@ TRAJECTORY = Topic(
     NEWEST_OF_ANY,
     sporadic=True,
 )
+JOINT_COMMANDS = Topic(
+    "/robot_joint_commands",
+    _JOINT_STATE,
+    USER,
+    "for [ros2_control](ros2_control.md) by topics: position, velocity, effort or several of these for some joints, "
+    "matched by name, which the drives keep; NaN commands nothing",
+    STATE,
+    NEWEST_OF_ANY,
+    sporadic=True,
+)
 COMMAND_KINDS = (COMMANDS, IMPEDANCE, POSITIONS, TRAJECTORY)
-"""Topics on which a simulated robot accepts commands."""
+"""Topics on which a simulated robot accepts commands, unless ``TOPIC_BASED`` is selected."""
+TOPIC_BASED = (JOINT_COMMANDS,)
+"""Topics on which it accepts those of a controller manager, whose controllers use the names of ``COMMAND_KINDS``."""
 
 
 def either(rows: Sequence[Topic]) -> str:
     """Return the names of topics of which one suffices, joined by commas and 'or'."""
-    return f"{', '.join(row.name for row in rows[:-1])} or {rows[-1].name}"
+    return " or ".join(filter(None, [", ".join(row.name for row in rows[:-1]), rows[-1].name]))
 
 
 READOUTS = Topic(

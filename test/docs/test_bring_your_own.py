@@ -46,6 +46,19 @@ TRAJECTORY = """
         sent.publish(message)
         time.sleep(0.5)
 """
+MANAGER = """
+    import time
+
+    import rclpy
+    from sensor_msgs.msg import JointState
+
+    rclpy.init()
+    node = rclpy.create_node("manager")
+    sent = node.create_publisher(JointState, "/robot_joint_commands", 1)
+    while True:  # as the hardware interface, which repeats its commands while the states differ
+        sent.publish(JointState(name=["l_knee"], position=[0.4]))
+        time.sleep(0.1)
+"""
 VENDOR = """
     import sys
 
@@ -171,9 +184,16 @@ def a_vendors_program(row: list[str], folder: Path, env: dict[str, str]) -> None
 
 
 def other_tools(row: list[str], folder: Path, env: dict[str, str]) -> None:
-    (folder / "tool.py").write_text(textwrap.dedent(TRAJECTORY), encoding="utf-8")
-    command = ticked(row[1])
-    brought_up(command, folder, env, beside=f"{sys.executable} tool.py", clock=FAST)
+    _bend_the_knee(row, folder, env, TRAJECTORY, FAST)
+
+
+def a_controller_manager(row: list[str], folder: Path, env: dict[str, str]) -> None:
+    _bend_the_knee(row, folder, env, MANAGER, SLOWLY)
+
+
+def _bend_the_knee(row: list[str], folder: Path, env: dict[str, str], tool: str, clock: Sequence[str]) -> None:
+    (folder / "tool.py").write_text(textwrap.dedent(tool), encoding="utf-8")
+    brought_up(ticked(row[1]), folder, env, beside=f"{sys.executable} tool.py", clock=clock)
     from bipedsim.recording import load_recording
 
     recording = load_recording(folder / "run")
@@ -194,6 +214,7 @@ WAYS: dict[str, Callable[[list[str], Path, dict[str, str]], None]] = {
     "your own node in Python": a_node_in_python,
     "your own node in C++": a_node_in_cpp,
     "a trained policy": a_policy,
+    "a controller manager of your own": a_controller_manager,
     "a program made for a vendor's robot": a_vendors_program,
     "trajectories, positions, impedances of other tools": other_tools,
     "an agent that learns": an_agent,

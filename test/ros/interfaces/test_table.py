@@ -14,6 +14,9 @@ from bipedsim_ros.interfaces import INTERFACES, get_interface, node_module
 def test_every_row_has_a_node_whose_module_is_there() -> None:
     for name in INTERFACES:
         row = INTERFACES[name]
+        if not row.executable:
+            assert row.module == row.check == ""
+            continue
         assert node_module(row.executable) == row.module
         assert importlib.util.find_spec(row.module) is not None
 

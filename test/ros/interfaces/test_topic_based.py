@@ -1,0 +1,143 @@
+"""A controller manager of ros2_control over topics, as its hardware interface would send and receive."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import yaml
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+
+from rclpy.qos import qos_profile_sensor_data
+from ros_support import RosWorld
+from sensor_msgs.msg import JointState
+from sim_node_support import statistics, time_of
+
+from bipedsim.descriptions import write_ros2_control
+from bipedsim.errors import ConfigError
+from bipedsim.model import ROBOTS, drive_gains, load_robot
+from bipedsim.numerics import Array
+from bipedsim.sim import Simulator
+from bipedsim_ros.bringup.bringup import plan
+
+ROBOT = load_robot("biped14")
+GAINS = drive_gains(ROBOT, 1e-3)
+NAN = [math.nan] * ROBOT.nu
+
+
+class HardwareInterface:
+    """JointStateTopicSystem of ros-controls, for joints with all three interfaces and a controller of positions.
+
+    It reads the newest state, and sends all commands if their sum of differences from the states is above a threshold.
+    """
+
+    def __init__(self, world: RosWorld, goal: Callable[[float], Array], threshold: float) -> None:
+        self.node, self.goal, self.threshold = world.node, goal, threshold
+        self.publisher = self.node.create_publisher(JointState, "/robot_joint_commands", 1)
+        self.sent = 0
+        qos = qos_profile_sensor_data if threshold >= 0.0 else 1
+        self.node.create_subscription(JointState, "/joint_states", self.update, qos)
+
+    def update(self, state: JointState) -> None:
+        position = self.goal(time_of(state))
+        # The commands that no controller has claimed are NaN, so that the sum is not below any threshold.
+        if np.abs(np.array(state.position) - position).sum() <= self.threshold:
+            return
+        message = JointState(name=ROBOT.joint_names, position=position.tolist(), velocity=NAN, effort=NAN)
+        message.header.stamp = self.node.get_clock().now().to_msg()
+        self.publisher.publish(message)
+        self.sent += 1
+
+
+def sway(t: float) -> Array:
+    # A stamp has whole nanoseconds.
+    return ROBOT.posture * (1.0 + 0.1 * math.sin(6.0 * round(t, 6)))
+
+
+@pytest.mark.ros
+def test_lock_step_has_the_bits_of_one_process(ros: RosWorld) -> None:
+    """With a threshold of -1, the hardware interface answers every state."""
+    states = ros.collect(JointState, "/joint_states")
+    hardware = HardwareInterface(ros, sway, -1.0)
+    node = ros.start("sim_node", clock="lock_step", command_interface="topic_based", duration=0.2)
+    assert ros.ended(node) == 0
+    ros.until(lambda: time_of(states[-1]) >= 0.2, "the last state")
+    stepped = np.array([state.position for state in states if time_of(state) > 0.0])
+    assert hardware.sent >= len(stepped) == 200
+    sim = Simulator(ROBOT)
+    observation = sim.reset()
+    expected = []
+    for _ in range(200):
+        position, nothing = sway(observation.t), np.zeros(ROBOT.nu)
+        observation = sim.step(np.array([position, nothing, nothing, *GAINS, ROBOT.effort_limit]))
+        expected.append(observation.joint_position.copy())
+    np.testing.assert_array_equal(stepped, expected)
+
+
+@pytest.mark.ros
+def test_it_stands_until_the_first_command(ros: RosWorld) -> None:
+    """With the default threshold nothing is sent at the start, because the commands equal the states."""
+    stats = ros.folder / "stats.json"
+    states = ros.collect(JointState, "/joint_states")
+    hardware = HardwareInterface(ros, lambda t: ROBOT.posture, 0.5)
+    node = ros.start(
+        "sim_node",
+        clock="as_fast_as_possible",
+        command_interface="topic_based",
+        start="hold_position",
+        duration=1.0,
+        stats_file=str(stats),
+    )
+    assert ros.ended(node) == 0
+    ros.until(lambda: time_of(states[-1]) >= 1.0, "the last state")
+    assert hardware.sent == 0
+    counted = statistics(stats)
+    assert counted["commands_received"] == counted["missed_commands"] == counted["command_timeouts"] == 0
+    np.testing.assert_allclose(states[-1].position, ROBOT.posture, atol=0.05)
+
+
+def test_the_bring_up_selects_it(tmp_path: Path) -> None:
+    (node,) = (node for node in plan({"controller": "topic_based"}).nodes if node.executable == "sim_node")
+    assert node.parameters["command_interface"] == "topic_based"
+    assert node.parameters["start"] == "hold_position"
+    assert ("joint_states", "robot_joint_states") in node.remappings
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("sim_node: {ros__parameters: {start: wait_for_command}}")
+    bringup = plan({"controller": "topic_based", "params_file": str(mine), "clock": "lock_step"})
+    assert all(node.parameters.get("start") != "hold_position" for node in bringup.nodes)
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_the_files_describe_the_robot(name: str, tmp_path: Path) -> None:
+    robot = load_robot(name)
+    urdf, parameters = write_ros2_control(robot, tmp_path / "new")
+    system = ElementTree.parse(urdf).getroot().find("ros2_control")
+    assert system is not None
+    assert system.get("type") == "system"
+    joints = {joint.get("name"): joint for joint in system.iter("joint")}
+    assert tuple(joints) == robot.joint_names
+    for j, joint in enumerate(joints.values()):
+        initial = joint.findtext("state_interface[@name='position']/param[@name='initial_value']")
+        assert float(initial or "nan") == pytest.approx(robot.posture[j], abs=1e-11)
+        for kind in ("command", "state"):
+            assert [one.get("name") for one in joint.iter(f"{kind}_interface")] == ["position", "velocity", "effort"]
+        bounds = [float(one.text or "nan") for one in joint.findall("command_interface[@name='effort']/param")]
+        assert bounds == pytest.approx([-robot.effort_limit[j], robot.effort_limit[j]])
+    written = yaml.safe_load(parameters.read_text())
+    for controller in ("joint_trajectory_controller", "effort_controller"):
+        assert written[controller]["ros__parameters"]["joints"] == list(robot.joint_names)
+        assert controller in written["controller_manager"]["ros__parameters"]
+
+
+def test_a_urdf_with_the_element_is_refused(tmp_path: Path) -> None:
+    urdf, _ = write_ros2_control(ROBOT, tmp_path)
+    twice = load_robot("biped14")
+    object.__setattr__(twice, "urdf_xml", urdf.read_text())
+    with pytest.raises(ConfigError) as refused:
+        write_ros2_control(twice, tmp_path / "other")
+    assert refused.value.place == "robot"
