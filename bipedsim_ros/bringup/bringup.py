@@ -89,7 +89,7 @@ class Arguments:
 
     @property
     def interface(self) -> str:
-        """Interface through which programs of others control the robot; empty if there is none."""
+        """Interface through which third-party programs control the robot; empty if there is none."""
         return self.controller if self.controller in INTERFACES else ""
 
     @property

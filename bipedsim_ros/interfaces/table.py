@@ -1,4 +1,4 @@
-"""Define the table of interfaces: ways in which programs of others control the robot.
+"""Define the table of interfaces: ways in which third-party programs control the robot.
 
 This module needs neither ROS nor the packages of the vendors.
 """

@@ -124,11 +124,17 @@ class Inbox:
 
 
 class Background:
-    """Serves the services, parameters and slow topics of a node in a separate thread."""
+    """Serves the services, parameters and slow topics of nodes in a separate thread.
 
-    def __init__(self, node: Node) -> None:
+    Args:
+        node: The node whose log reports failures.
+        more: Further nodes.
+    """
+
+    def __init__(self, node: Node, *more: Node) -> None:
         self._executor = SingleThreadedExecutor(context=node.context)
-        self._executor.add_node(node)
+        for served in (node, *more):
+            self._executor.add_node(served)
         self._drops = Drops(node.get_logger().error)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="services", daemon=True)

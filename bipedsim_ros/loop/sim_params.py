@@ -62,7 +62,7 @@ class SimParams:
     command_interface: str = param(
         "controllers",
         "where commands come from: controllers are the topics of ros2_control's controllers, topic_based is "
-        "/robot_joint_commands alone, from a controller manager of yours",
+        "/robot_joint_commands alone, from your own controller manager",
         choices=COMMAND_INTERFACES,
     )
     wait_for_recorder: bool = param(

@@ -41,6 +41,7 @@ from bipedsim_ros.loop import (
     write_json,
 )
 from bipedsim_ros.nodes.duplicate_nodes import duplicate_nodes
+from bipedsim_ros.nodes.effort_controller import declare_joints, make_effort_controller
 from bipedsim_ros.nodes.node_main import NodeProgram, run_node
 from bipedsim_ros.nodes.parameters import Parameters
 from bipedsim_ros.nodes.simulation_services import offer
@@ -84,6 +85,7 @@ class SimNode(NodeProgram):
         contact = self._contact_params(parameters)
         parameters.refuse_unknown()
         robot = load_robot(params.robot)
+        declare_joints(node, robot)
         ground = get_ground(params.ground)
         for warning in (*robot.warnings, *robot.shapes.warnings):
             node.get_logger().warning(str(warning))
@@ -150,7 +152,10 @@ class SimNode(NodeProgram):
             name = topics.GANTRY_ACTION.format(action=action)
             node.create_service(Trigger, name, self._service(partial(self.loop.hang, action)))
         self._standard_services = offer(node, sim, self.loop)
-        self._background = Background(node)
+        # A controller manager has its own effort controller.
+        own = [] if params.command_interface == "topic_based" else [make_effort_controller(node, robot)]
+        self._background = Background(node, *own)
+        self._effort_controllers = own
         self._core = OwnCore(params.cpu_affinity)
         node.get_logger().info(
             f"{robot.name} ({robot.mass:.1f} kg, {robot.nu} joints), contact {params.contact_model}, "
@@ -192,6 +197,8 @@ class SimNode(NodeProgram):
         if self._standard_services is not None:
             self._standard_services.destroy()
         self._departures.close()
+        for controller in self._effort_controllers:
+            controller.destroy_node()
         super().destroy_node()
 
     def _contact_params(self, parameters: Parameters) -> dict[str, Any]:

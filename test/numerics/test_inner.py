@@ -10,6 +10,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from kernels_support import keep_kernels_in
 
 from bipedsim.numerics import kernel_cache
 
@@ -50,7 +51,7 @@ def form(path: Path) -> str:
 
 
 def test_an_entry_is_linked_from_kernels_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", str(tmp_path / "cache"))
+    keep_kernels_in(tmp_path / "cache", monkeypatch)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.syspath_prepend(tmp_path)
     kernel_cache.cache_folder.cache_clear()
@@ -104,7 +105,7 @@ def run(boxed):
 
 
 def test_python_calls_a_kernel_that_was_compiled_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", str(tmp_path / "cache"))
+    keep_kernels_in(tmp_path / "cache", monkeypatch)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.syspath_prepend(tmp_path)
     kernel_cache.cache_folder.cache_clear()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kernels_support import keep_kernels_in
 from numba.core.errors import NumbaError
 
 from bipedsim.numerics import jit, kernel_cache
@@ -15,7 +16,7 @@ from bipedsim.numerics import jit, kernel_cache
 def test_what_is_compiled_is_said_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", str(tmp_path))
+    keep_kernels_in(tmp_path, monkeypatch)
     monkeypatch.setattr(jit, "_silent", True)
     kernel_cache.cache_folder.cache_clear()
     # Those of the test alone.
@@ -65,7 +66,7 @@ def test_how_long_it_takes_goes_by_how_much_is_missing(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", str(tmp_path))
+    keep_kernels_in(tmp_path, monkeypatch)
     monkeypatch.setattr(jit, "_caches", [])
     # Ten kernels of four seconds: their number requires more than an estimate of five seconds.
     monkeypatch.setattr(jit, "_PER_KERNEL_S", 4.0)
@@ -91,7 +92,7 @@ def test_how_long_it_takes_goes_by_how_much_is_missing(
 def test_whoever_wants_to_know_of_compiling_is_called_before_it_and_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", str(tmp_path))
+    keep_kernels_in(tmp_path, monkeypatch)
     kernel_cache.cache_folder.cache_clear()
     kept: list[int] = []
 
@@ -122,7 +123,7 @@ def test_a_kernel_cannot_allocate() -> None:
 def test_a_kernel_is_compiled_once_whatever_constants_it_is_called_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", str(tmp_path))
+    keep_kernels_in(tmp_path, monkeypatch)
     kernel_cache.cache_folder.cache_clear()
 
     @jit.kernel

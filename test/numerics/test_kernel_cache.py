@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kernels_support import keep_kernels_in
 from numba.core import config as numba_config
 
 from bipedsim.numerics import kernel_cache
@@ -118,7 +119,7 @@ class Package:
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Package]:
-    monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", str(tmp_path / "cache"))
+    keep_kernels_in(tmp_path / "cache", monkeypatch)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.syspath_prepend(tmp_path)
     kernel_cache.cache_folder.cache_clear()
@@ -332,7 +333,7 @@ def test_one_flipped_bit_of_a_kernel_of_a_wheel_is_noticed(package: Package, shi
 def test_a_folder_named_by_the_user_is_the_only_one(
     package: Package, shipped: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", str(package.folder.parent / "own"))
+    keep_kernels_in(package.folder.parent / "own", monkeypatch)
     kernel_cache.cache_folder.cache_clear()
     assert package.run()[1] == EVERYTHING
 

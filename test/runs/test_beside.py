@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from kernels_support import keep_kernels_in
 
 from bipedsim.numerics import jit, kernel_cache
 from bipedsim.runs import compiling_beside
@@ -33,8 +34,7 @@ def _children() -> set[int]:
 def test_it_begins_with_the_first_kernel_and_ends_with_the_context(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", str(tmp_path))
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    keep_kernels_in(tmp_path, monkeypatch)
     kernel_cache.cache_folder.cache_clear()
 
     @jit.kernel

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kernels_support import keep_kernels_in
 from paths import ROOT
 
 from bipedsim.cli.main import main
@@ -114,7 +115,7 @@ def test_a_folder_that_takes_no_kernels_is_a_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "kernels"
-    monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", str(folder))
+    keep_kernels_in(folder, monkeypatch)
     kernel_cache.cache_folder.cache_clear()
     try:
         code, checks = examine(capsys)
@@ -126,7 +127,7 @@ def test_a_folder_that_takes_no_kernels_is_a_problem(
         kernels = examine(capsys)[1]["kernels"]
         assert (kernels["source"], kernels["files"], kernels["size"], kernels["status"]) == ("cache", 1, 5, "ok")
         # Not even root can create a folder below a file.
-        monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", str(folder / "f-another-4567.nbc" / "kernels"))
+        keep_kernels_in(folder / "f-another-4567.nbc" / "kernels", monkeypatch)
         kernel_cache.cache_folder.cache_clear()
         code, checks = examine(capsys)
         assert (code, checks["kernels"]["writable"], checks["kernels"]["status"]) == (EXIT_FAILED, False, "problem")
