@@ -16,16 +16,17 @@ A full disk ends the recording with an error, and the data written so far remain
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import queue
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
@@ -72,7 +73,9 @@ class RecorderParams:
 
     output: str = param("", "directory of the bag, which must not exist; empty: bags/<date and time>")
     topics: list[str] = param(
-        [], "topics to record, as '/topic' or '/topic package/msg/Type'; empty: all of the simulator and controller"
+        [],
+        "topics to record, as '/topic' or '/topic package/msg/Type', with * for any text; empty: all of the simulator "
+        "and controller; '+/topic' adds to these, '-/topic' leaves one out",
     )
     feet: list[str] = param([], "names of the feet in the default topics; empty: those of robot, or left and right")
     robot: str = like(RunConfig, "robot", "", "robot name or file, stored in the bag for plots of soles and limits")
@@ -113,6 +116,76 @@ def _feet_of(robot: str) -> list[str]:
     from bipedsim.model import load_robot
 
     return [sole.name for sole in load_robot(robot).soles]
+
+
+class _Selection(NamedTuple):
+    """Topics to record.
+
+    Attributes:
+        types: Type of each topic whose type is known.
+        waiting: Topics that are recorded when they have a type.
+        patterns: Patterns of further topics, with * for any text.
+        left_out: Patterns of topics that are not recorded.
+    """
+
+    types: dict[str, str]
+    waiting: list[str]
+    patterns: list[str]
+    left_out: list[str]
+
+    @classmethod
+    def of(cls, entries: Sequence[str], known: Mapping[str, Topic], prefixes: Sequence[str]) -> _Selection:
+        """Return the selection of the parameter ``topics``.
+
+        Args:
+            entries: The parameter. Entries with a sign change the default topics, others replace them.
+            known: The default topics by name.
+            prefixes: Beginnings of the names of further default topics.
+
+        Raises:
+            ConfigError: An entry is malformed, or leaves out nothing.
+        """
+        signed = [entry.startswith(("+", "-")) for entry in entries]
+        if any(signed) and not all(signed):
+            raise ConfigError(
+                "mixes entries with and without a sign; '+/topic' adds to the default topics, '/topic' replaces them",
+                "topics",
+                list(entries),
+            )
+        chosen = cls({}, [], [], [])
+        if all(signed):
+            chosen.types.update({name: row.msgtype for name, row in known.items()})
+            chosen.patterns.extend(f"{prefix}*" for prefix in prefixes)
+        for entry in entries:
+            name, *types = entry.lstrip("+-").split()
+            if not name.startswith("/") or len(types) > 1 or (types and ("*" in name or entry.startswith("-"))):
+                raise ConfigError(
+                    f"{entry!r} must be '/topic' or '/topic package/msg/Type'; '+' adds it to the default topics, "
+                    "'-/topic' leaves it out, and * stands for any text",
+                    "topics",
+                )
+            matching = fnmatch.filter(known, name)
+            if entry.startswith("-"):
+                if not matching and not any(name.startswith(prefix) for prefix in prefixes):
+                    raise ConfigError(f"{entry!r} leaves out nothing", "topics")
+                chosen.left_out.append(name)
+                for left in matching:
+                    chosen.types.pop(left, None)
+            elif types:
+                chosen.types[name] = types[0]
+            elif "*" in name:
+                chosen.types.update({match: known[match].msgtype for match in matching})
+                chosen.patterns.append(name)
+            elif name in known:
+                chosen.types[name] = known[name].msgtype
+            else:
+                chosen.waiting.append(name)
+        return chosen
+
+    def matches(self, name: str) -> bool:
+        """Return whether a topic that has appeared is recorded because of a pattern."""
+        kept = any(fnmatch.fnmatchcase(name, pattern) for pattern in self.patterns)
+        return kept and not any(fnmatch.fnmatchcase(name, pattern) for pattern in self.left_out)
 
 
 @dataclass
@@ -187,6 +260,9 @@ _Arrived = tuple[int, int, _Subscription, int, int, bytes]
 class Recorder:
     """Records the subscriptions of ``node`` in a bag.
 
+    Attributes:
+        left_out: How many of the default topics are not recorded, as text; empty if all are.
+
     Raises:
         ConfigError: The output exists, or a topic or type is invalid.
     """
@@ -196,26 +272,17 @@ class Recorder:
         self.counts = Counts()
         self.absent: Counter[str] = Counter()  # lost or dropped messages by topic
         self._node = node
-        self._waiting_for_type: set[str] = set()
         self._unreadable: set[str] = set()
         self._feet = feet = params.feet or _feet_of(params.robot)
         rows = [row for row in TOPICS.values() if row.recorded]
-        self._prefixes = tuple(row.prefix for row in rows if row.is_prefix and not params.topics)
         known: dict[str, Topic] = {name: row for row in rows if not row.is_prefix for name in row.names(feet)}
         self._optional = {name for name, row in known.items() if not row.expected}
-        wanted: dict[str, str] = {}
-        for entry in params.topics:
-            name, *types = entry.split()
-            if not name.startswith("/") or len(types) > 1:
-                raise ConfigError(f"{entry!r} must be '/topic' or '/topic package/msg/Type'", "topics")
-            if types or name in known:
-                wanted[name] = types[0] if types else known[name].msgtype
-            else:
-                self._waiting_for_type.add(name)
-        if not params.topics:
-            wanted = {name: row.msgtype for name, row in known.items()}
+        self._selection = _Selection.of(params.topics, known, [row.prefix for row in rows if row.is_prefix])
+        self._waiting_for_type = set(self._selection.waiting)
+        left = sum(name not in self._selection.types for name in known)
+        self.left_out = f"; {left} of {len(known)} default topics are left out" if left else ""
         self._subscriptions: dict[str, _Subscription] = {}
-        for name, msgtype in wanted.items():
+        for name, msgtype in self._selection.types.items():
             self._subscribe(name, msgtype, known[name].recorder_qos if name in known else self._offered(name))
         self.path = Path(params.output or time.strftime("bags/%Y-%m-%d_%H-%M-%S"))
         robot = ROBOTS.kept(params.robot) if params.robot else ""
@@ -267,14 +334,14 @@ class Recorder:
 
     def _look_at_graph(self) -> None:
         """Subscribe to topics whose type is now known, and weaken QoS that a publisher does not offer."""
-        if self._waiting_for_type or self._prefixes:
+        if self._waiting_for_type or self._selection.patterns:
             namespace = self._node.get_namespace().rstrip("/")
             for resolved, types in self._node.get_topic_names_and_types():
                 if not resolved.startswith(f"{namespace}/"):
                     continue
                 # A bag contains names without the namespace, as if the robot were the only one.
                 name = resolved.removeprefix(namespace)
-                matches = name.startswith(self._prefixes) and name not in self._subscriptions
+                matches = name not in self._subscriptions and self._selection.matches(name)
                 if name in self._waiting_for_type or (matches and name not in self._unreadable):
                     self._waiting_for_type.discard(name)
                     try:
@@ -443,7 +510,7 @@ class RecorderNode(Node):
             run_urgently(recorder.params.priority)
         self._background.start()
         # The parent process waits for this line before it starts the nodes to be recorded.
-        print(f"{RECORDING} {recorder.n_topics} topics into {recorder.path}", flush=True)
+        print(f"{RECORDING} {recorder.n_topics} topics into {recorder.path}{recorder.left_out}", flush=True)
         match_due = 0.0
         try:
             while recorder.step():
