@@ -18,6 +18,7 @@ from bipedsim.recording.bag import NS_PER_S
 from bipedsim.runs import Rollout, label_of
 from bipedsim_ros.loop.commands import Commands
 from bipedsim_ros.loop.inbox import Inbox
+from bipedsim_ros.loop.late_commands import LateCommands
 from bipedsim_ros.loop.publishers import Publishers
 from bipedsim_ros.loop.real_time_clock import RealTimeClock
 from bipedsim_ros.loop.realtime import LONGEST_WAIT_NS, RateKeeper, StayAwake, sleep_on_time
@@ -66,6 +67,7 @@ class SimLoop:
         self._params = params
         self._inbox = inbox
         self._commands = commands
+        self._late = LateCommands(self._sim.control_dt)
         self._publishers = publishers
         self._statistics = statistics
         self._log = log
@@ -214,7 +216,7 @@ class SimLoop:
         statistics.silences = list(commands.silences)
         statistics.silent_since, statistics.silent_wall_s = commands.silent_since, commands.silent_wall
         statistics.command_timeouts = commands.timeouts
-        statistics.outcome = rollout.outcome()
+        statistics.outcome = self._late.explain(rollout.outcome())
         statistics.commands_lost = rollout.faults.lost_commands
         statistics.state_changes, statistics.unresolved_steps = rollout.state_changes, rollout.unresolved_steps
 
@@ -250,6 +252,7 @@ class SimLoop:
         about = {"scenario": label_of(self._params.title), "ground": label_of(self._params.ground)}
         self._publishers.publish_run({**self._rollout.described(), schema.ABOUT: about})
         self._commands.clear()
+        self._late.clear()
         self._statistics.error = ""
         self._repeat_at = self._repeats = 0
         self._state = "waiting"
@@ -347,6 +350,8 @@ class SimLoop:
                 self._commands.miss(self._params.lock_step_timeout)
             elif not self._commands.kept:
                 self._statistics.missed_commands += 1
+                if self._rollout.verdict.fell_at is None:
+                    self._late.add(self._sim.t)
         duration = self._params.duration
         if duration > 0.0 and self._sim.t >= duration - 0.5 * self._sim.physics_dt:
             self._set_state("finished")
