@@ -31,6 +31,7 @@ def param(  # noqa: PLR0913 -- each keyword states one property of the parameter
     names: str = "",
     required: bool = False,
     path: bool = False,
+    live: bool = False,
 ) -> Any:
     """Declare a field of a dataclass as a parameter.
 
@@ -43,6 +44,7 @@ def param(  # noqa: PLR0913 -- each keyword states one property of the parameter
         names: ``module:TABLE`` with names as keys that are allowed in addition to other texts, such as paths.
         required: Whether a value is required.
         path: Whether a text with ``/`` or the suffix of a file is a path relative to the file that contains it.
+        live: Whether it can change while its owner runs.
     """
     metadata = {
         "doc": doc,
@@ -53,6 +55,7 @@ def param(  # noqa: PLR0913 -- each keyword states one property of the parameter
         "names": names,
         "required": required,
         "path": path,
+        "live": live,
     }
     if isinstance(default, (list, dict)):
         return dataclasses.field(default_factory=lambda: type(default)(default), metadata=metadata)
@@ -62,7 +65,7 @@ def param(  # noqa: PLR0913 -- each keyword states one property of the parameter
 _SAME: Any = object()
 
 
-def like(cls: type[Any], name: str, default: Any = _SAME, doc: str = "") -> Any:
+def like(cls: type[Any], name: str, default: Any = _SAME, doc: str = "", live: bool = False) -> Any:
     """Return the parameter ``name`` of another dataclass as a field, with its unit, range and choices.
 
     Args:
@@ -70,9 +73,10 @@ def like(cls: type[Any], name: str, default: Any = _SAME, doc: str = "") -> Any:
         name: Name in this dataclass.
         default: Default value, if it differs.
         doc: Description, if it differs.
+        live: Whether it can change while its owner runs.
     """
     field = cls.__dataclass_fields__[name]
-    metadata = {**field.metadata, **({"doc": doc} if doc else {})}
+    metadata = {**field.metadata, "live": live, **({"doc": doc} if doc else {})}
     if default is _SAME and field.default_factory is not dataclasses.MISSING:
         return dataclasses.field(default_factory=field.default_factory, metadata=metadata)
     return dataclasses.field(default=field.default if default is _SAME else default, metadata=metadata)

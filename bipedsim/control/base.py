@@ -27,6 +27,9 @@ class Controller(Protocol):
     * ``set_footsteps(steps)``, a method: takes the next footsteps (n, 3), x and y [m] and yaw [rad] each, alternating
       between the feet. Their frame is midway between the feet as they stand: x ahead, z up. It raises a
       :class:`ConfigError` for steps that the controller cannot take, and the controller continues as before.
+    * ``tune(params)``, a method: takes parameters of which fields declared ``live`` have changed. The host calls it
+      between two updates. It raises a :class:`ConfigError` for values that the controller cannot take, and the
+      controller continues as before.
     * ``readouts``, a dict from names to numbers: debug signals such as ``zmp_margin`` [m]. The controller writes new
       numbers into the same dict at every update; the keys never change.
     * ``fallen``, a bool: the controller has given up. It is false again after :meth:`reset`.

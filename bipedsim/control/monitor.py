@@ -54,7 +54,7 @@ class Guard:
 
     Attributes:
         set_velocity: The controller's method, or None; :meth:`steer` calls it.
-        set_footsteps: The controller's method, or None.
+        set_footsteps, tune: The controller's methods, or None.
         has_estimate: Whether the controller estimates the state of the robot.
         fresh: Whether the last command is new, and not repeated from an earlier tick.
         reason: Why the robot counts as fallen; None before a fall. Its kind tells errors from falls.
@@ -67,6 +67,7 @@ class Guard:
         self._controller: Any = controller
         self.set_velocity: Callable[[float, float, float], None] | None = getattr(controller, "set_velocity", None)
         self.set_footsteps: Callable[[Array], None] | None = getattr(controller, "set_footsteps", None)
+        self.tune: Callable[[Any], None] | None = getattr(controller, "tune", None)
         self.height_points: Array | None = getattr(controller, "height_points", None)
         self._shown: Mapping[str, float] = getattr(controller, "readouts", {})
         self.has_estimate = hasattr(controller, "estimate")

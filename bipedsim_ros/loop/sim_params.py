@@ -47,6 +47,7 @@ class SimParams:
         "real_time: simulated seconds per second of the wall clock; it may change while the node runs",
         low=0.01,
         high=100.0,
+        live=True,
     )
     rate_check: str = param(
         "refuse",
@@ -69,11 +70,20 @@ class SimParams:
         False, "hold the physics at t = 0 until a node listens to every topic too, for 10 s at most"
     )
     command_timeout: float = param(
-        0.2, "simulated time without a sound command after which timeout_mode acts", unit="s", low=0.0, high=1e9
+        0.2,
+        "simulated time without a sound command after which timeout_mode acts",
+        unit="s",
+        low=0.0,
+        high=1e9,
+        live=True,
     )
-    timeout_mode: str = param("damping", "what the joints do after command_timeout", choices=TIMEOUT_MODES)
+    timeout_mode: str = param("damping", "what the joints do after command_timeout", choices=TIMEOUT_MODES, live=True)
     timeout_damping: float = param(
-        1.0, "damping and stiff: share of the effort limit at the velocity limit of the joint", low=0.0, high=100.0
+        1.0,
+        "damping and stiff: share of the effort limit at the velocity limit of the joint",
+        low=0.0,
+        high=100.0,
+        live=True,
     )
     timeout_stiffness: float = param(
         10.0,
@@ -81,6 +91,7 @@ class SimParams:
         unit="1/rad",
         low=0.0,
         high=1e4,
+        live=True,
     )
     lock_step_timeout: float = param(
         1.0,
@@ -89,7 +100,7 @@ class SimParams:
         low=1e-3,
         high=1e6,
     )
-    push_timeout: float = like(Push, "duration", 0.5, "how long a message on /push acts")
+    push_timeout: float = like(Push, "duration", 0.5, "how long a message on /push acts", live=True)
     pushes: tuple[str, ...] = param(
         (),
         "scheduled pushes 'start duration fx fy fz [body [frame]]' in s, s and N; body is the root link by default or "

@@ -182,8 +182,10 @@ class ControllerNode:
         robot = load_robot(params.robot)
         prefix, cls = find_controller(params.controller)
         own: Any = None
+        self._tuned: Any = None
         if getattr(cls, "Params", None) is not None:
-            own = parameters.declare(cls.Params, prefix=f"{prefix}.", defaults=robot_params(robot, prefix))
+            tune = self._on_change if hasattr(cls, "tune") else None
+            own = parameters.declare(cls.Params, f"{prefix}.", robot_params(robot, prefix), tune)
         parameters.refuse_unknown()
         self._params = params
         node.get_logger().info(f"loading {params.controller}")
@@ -247,6 +249,22 @@ class ControllerNode:
         self._updates = self._skipped = 0
         self._warn_after: dict[str, float] = {}
         node.get_logger().info(f"{params.controller} for {robot.name} ({robot.nu} joints) at {params.rate:g} Hz")
+
+    def _on_change(self, params: Any) -> None:
+        """Keep changed parameters of the controller for its next update; called in the thread of the services."""
+        self._tuned = params
+
+    def _tune(self, now: int) -> None:
+        """Give the controller its changed parameters, if there are any."""
+        if self._tuned is None or self._guard.tune is None:
+            return
+        params, self._tuned = self._tuned, None
+        try:
+            self._guard.tune(params)
+        except ConfigError as error:
+            self._node.get_logger().error(f"the controller keeps its parameters: {error}")
+        else:
+            self._node.get_logger().info(f"the controller has its new parameters from t = {now / NS_PER_S:.3f} s on")
 
     def run(self) -> int:
         """Answer joint states until :meth:`stop`; return the exit code."""
@@ -413,6 +431,7 @@ class ControllerNode:
         was_running = not self._guard.fallen
         begin = time.monotonic_ns()
         self._inputs.deliver(now)
+        self._tune(now)
         command = self._guard.update(observation)
         if self._guard.fresh:
             self._update_time.record(time.monotonic_ns() - begin)

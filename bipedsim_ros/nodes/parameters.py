@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar, get_origin, get_type_hints
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
@@ -101,7 +101,6 @@ class Parameters:
         cls: type[T],
         prefix: str = "",
         defaults: Mapping[str, Any] | None = None,
-        live: Collection[str] = (),
         listener: Callable[[T], None] | None = None,
     ) -> T:
         """Declare every field of the dataclass ``cls`` and return an instance with the values.
@@ -111,8 +110,8 @@ class Parameters:
                 key.
             prefix: Prefix of every name, such as ``"posture."``.
             defaults: Values that replace the defaults of ``cls``, such as those of a robot.
-            live: Fields that may change while the node runs; the others are read-only.
-            listener: Called with the new dataclass after a change.
+            listener: Called with the new dataclass after a change of a ``live`` field. Other fields are read-only;
+                without a listener, all are.
 
         Raises:
             ConfigError: A value has the wrong type or is out of range.
@@ -131,7 +130,8 @@ class Parameters:
                 continue
             self._unused.discard(prefix + name)
         result = from_mapping(cls, {**(defaults or {}), **overrides}, self._where)
-        group = _Group(cls, prefix, {name: getattr(result, name) for name in fields}, frozenset(live), listener)
+        live = frozenset(name for name, field in fields.items() if listener and field.metadata.get("live"))
+        group = _Group(cls, prefix, {name: getattr(result, name) for name in fields}, live, listener)
         for name, value in group.values.items():
             self._declare_field(fields[name], hints[name], prefix, value, name not in group.live)
         self._groups.append(group)
@@ -180,11 +180,13 @@ class Parameters:
         """
         updated: list[tuple[_Group[Any], Any]] = []
         for group in self._groups:
-            changed = {}
+            changed: dict[str, Any] = {}
             for parameter in changes:
-                name = parameter.name.removeprefix(group.prefix)
-                if parameter.name.startswith(group.prefix) and name in group.live:
-                    changed[name] = _to_python(parameter.value)
+                name, _, key = parameter.name.removeprefix(group.prefix).partition(".")
+                if not parameter.name.startswith(group.prefix) or name not in group.live:
+                    continue
+                value = _to_python(parameter.value)
+                changed[name] = {**changed.get(name, group.values[name]), key: value} if key else value
             if changed:
                 updated.append((group, from_mapping(group.cls, {**group.values, **changed}, self._where)))
         return updated

@@ -57,10 +57,6 @@ from bipedsim_ros.wire import (
     topics,
 )
 
-LIVE = (
-    *("command_timeout", "timeout_mode", "timeout_damping", "timeout_stiffness"),
-    *("push_timeout", "real_time_factor"),
-)
 # Time for which the node waits at its end for slow subscribers [s]; the second value holds in lock step.
 _DRAIN_S = (3.0, 30.0)
 
@@ -80,7 +76,7 @@ class SimNode(NodeProgram):
     def __init__(self) -> None:
         super().__init__("sim_node")
         node, parameters = self._node, self._parameters
-        self._params = parameters.declare(SimParams, live=LIVE, listener=self._on_change)
+        self._params = parameters.declare(SimParams, listener=self._on_change)
         params = self._params
         contact = self._contact_params(parameters)
         parameters.refuse_unknown()

@@ -82,15 +82,19 @@ class PostureParams:
         1.0, "time to reach the posture from where the robot is, and the full depth", unit="s", low=1e-3, high=100.0
     )
     kp: dict[str, float] = param(
-        {}, "proportional gain per joint; joints without one get theirs from `stiffness`", unit="N.m/rad"
+        {}, "proportional gain per joint; joints without one get theirs from `stiffness`", unit="N.m/rad", live=True
     )
     kd: dict[str, float] = param(
-        {}, "derivative gain per joint; joints without one get theirs from `damping`", unit="N.m.s/rad"
+        {}, "derivative gain per joint; joints without one get theirs from `damping`", unit="N.m.s/rad", live=True
     )
     damping: float = param(
-        PD_DAMPING, "largest eigenvalue of dt M^-1 Kd if no joint has a kd of its own; 2 is unstable", low=0.0, high=2.0
+        PD_DAMPING,
+        "largest eigenvalue of dt M^-1 Kd if no joint has a kd of its own; 2 is unstable",
+        low=0.0,
+        high=2.0,
+        live=True,
     )
-    stiffness: float = param(PD_STIFFNESS, "kp / kd of joints without kp", unit="1/s", low=0.0, high=1000.0)
+    stiffness: float = param(PD_STIFFNESS, "kp / kd of joints without kp", unit="1/s", low=0.0, high=1000.0, live=True)
     balance: float = param(
         0.2, "shift of the centre of pressure per velocity of the centre of mass", unit="s", low=0.0, high=2.0
     )
@@ -157,6 +161,7 @@ class PostureController:
                 f"it needs a free-flying robot with joints and feet, {robot.name!r} has not{fitting(robot, 'posture')}",
                 "controller 'posture'",
             )
+        self._robot, self._dt = robot, dt
         self._kp, self._kd = _gains(robot, params, dt)
         goal = goal_posture(robot, params.posture, "posture")
         self._motion = _motion(robot, goal, params)
@@ -172,6 +177,15 @@ class PostureController:
         self._no_support = np.zeros(robot.model.nv)
         # Kernels load now and not within the first tick; `reset` discards this update.
         self.update(Observation.zeros(robot.nu, len(robot.soles)))
+
+    def tune(self, params: PostureParams) -> None:
+        """Take the gains of ``params`` between two updates; nothing else changes.
+
+        Raises:
+            ConfigError: A gain is below 0.
+            UnknownNameError: A gain names a joint that the robot does not have.
+        """
+        self._kp[:], self._kd[:] = _gains(self._robot, params, self._dt)
 
     def reset(self, observation: Observation) -> None:
         """Start from the measured joint positions. The robot reaches the posture after ``ramp``."""

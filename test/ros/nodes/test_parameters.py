@@ -36,11 +36,11 @@ ACCEPTED = SetParametersResult(successful=True)
 class Example:
     """One field of each kind."""
 
-    speed: float = param(1.0, "how fast", unit="m/s", low=0.0, high=10.0)
+    speed: float = param(1.0, "how fast", unit="m/s", low=0.0, high=10.0, live=True)
     count: int = param(3, "how many", low=1)
-    name: str = param("left", "which one", choices=("left", "right"))
+    name: str = param("left", "which one", choices=("left", "right"), live=True)
     on: bool = param(True, "whether")
-    gains: dict[str, float] = param({}, "per joint", unit="N.m/rad")
+    gains: dict[str, float] = param({}, "per joint", unit="N.m/rad", live=True)
     order: tuple[str, ...] = param((), "in which order")
 
 
@@ -97,7 +97,7 @@ def test_prefix_and_mapping(make: Any) -> None:
 
 def test_descriptor_says_unit_range_and_choices(make: Any) -> None:
     node, parameters = make()
-    parameters.declare(Example, live=("speed",))
+    parameters.declare(Example, listener=print)
     speed, count, name = (node.describe_parameter(n) for n in ("speed", "count", "name"))
     assert speed.description == "how fast [m/s]"
     assert (speed.floating_point_range[0].from_value, speed.floating_point_range[0].to_value) == (0.0, 10.0)
@@ -105,6 +105,13 @@ def test_descriptor_says_unit_range_and_choices(make: Any) -> None:
     assert name.additional_constraints == "one of: left, right"
     assert not speed.read_only
     assert count.read_only
+
+
+def test_without_a_listener_nothing_can_change(make: Any) -> None:
+    node, parameters = make()
+    parameters.declare(Example)
+    assert node.describe_parameter("speed").read_only
+    assert not node.set_parameters([Parameter("speed", value=2.0)])[0].successful
 
 
 @pytest.mark.parametrize(
@@ -174,9 +181,9 @@ def test_ros_own_parameters_are_left_alone(make: Any) -> None:
 
 
 def test_live_changes_are_checked_and_told(make: Any) -> None:
-    node, parameters = make()
+    node, parameters = make(gains__hip=4.0, gains__knee=5.0)
     told: list[Example] = []
-    parameters.declare(Example, live=("speed", "name"), listener=told.append)
+    parameters.declare(Example, listener=told.append)
 
     def put(name: str, value: Any) -> Any:
         return node.set_parameters([Parameter(name, value=value)])[0]
@@ -184,13 +191,15 @@ def test_live_changes_are_checked_and_told(make: Any) -> None:
     assert put("speed", 4.0).successful
     assert told[-1].speed == 4.0
     assert put("name", "right").successful
-    assert told[-1] == Example(speed=4.0, name="right")
+    assert told[-1] == Example(speed=4.0, name="right", gains={"hip": 4.0, "knee": 5.0})
+    assert put("gains.knee", 6.0).successful
+    assert told[-1].gains == {"hip": 4.0, "knee": 6.0}
     refused = put("name", "up")
     assert not refused.successful
     assert "unknown name 'up'" in refused.reason
     assert not put("speed", 99.0).successful
     assert not put("count", 4).successful
-    assert len(told) == 2
+    assert len(told) == 3
     assert node.get_parameter("speed").value == 4.0
 
 
@@ -206,7 +215,7 @@ def test_what_others_refuse_is_not_applied(make: Any) -> None:
     # The callback that was added last is asked first.
     parameters = Parameters(node, "parameters of example")
     told: list[Example] = []
-    parameters.declare(Example, live=("speed", "name"), listener=told.append, defaults={"speed": 2.0})
+    parameters.declare(Example, listener=told.append, defaults={"speed": 2.0})
     both = [Parameter(name, value=value) for name, value in (("speed", 4.0), ("name", "right"))]
     assert not node.set_parameters_atomically(both).successful
     assert told == []
