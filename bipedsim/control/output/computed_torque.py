@@ -18,9 +18,9 @@ class ComputedTorqueParams(ReferenceParams):
     """Parameters of :class:`ComputedTorqueController`; `outputs` may contain `roll` and `pitch` of the IMU's body."""
 
     frequency: float = param(
-        10.0, "natural frequency w of the error: C3 = w^2 in eq. 55", unit="rad/s", low=1e-3, high=1e3
+        10.0, "natural frequency w of the error: C3 = w^2 in eq. 55", unit="rad/s", low=1e-3, high=1e3, live=True
     )
-    damping_ratio: float = param(1.0, "damping z of the error: C2 = 2 z w in eq. 55", low=1e-3, high=10.0)
+    damping_ratio: float = param(1.0, "damping z of the error: C2 = 2 z w in eq. 55", low=1e-3, high=10.0, live=True)
 
 
 class ComputedTorqueController(OutputTracking):
@@ -33,6 +33,10 @@ class ComputedTorqueController(OutputTracking):
 
     Params = ComputedTorqueParams
     who = "computed_torque"
+
+    def tune(self, params: ComputedTorqueParams) -> None:
+        """Take frequency and damping between two updates."""
+        self._params = params
 
     def wanted(self, error: Array, rate: Array, acceleration: Array) -> Array:
         """Return y'' of eq. 55."""

@@ -32,8 +32,8 @@ PLANS = 2
 class PflParams(ReferenceParams):
     """Parameters of :class:`PflController`."""
 
-    kp: float = param(100.0, "K_p of eq. 14", unit="1/s^2", low=0.0, high=1e6)
-    kd: float = param(0.0, "K_d of eq. 14; 0: 2 sqrt(kp), critical damping", unit="1/s", low=0.0, high=1e4)
+    kp: float = param(100.0, "K_p of eq. 14", unit="1/s^2", low=0.0, high=1e6, live=True)
+    kd: float = param(0.0, "K_d of eq. 14; 0: 2 sqrt(kp), critical damping", unit="1/s", low=0.0, high=1e4, live=True)
     swing: dict[str, str] = param(
         {}, "for walkers: stance foot to the sum of joints that gives the angle between the legs"
     )
@@ -57,7 +57,7 @@ class PflController(StepTracking):
         if params.swing and params.mode == "walk":
             raise ConfigError("swing and mode = 'walk' exclude each other. Omit one", "pfl: swing")
         super().__init__(robot, params, dt)
-        self._kp, self._kd = params.kp, params.kd or 2.0 * math.sqrt(params.kp)
+        self.tune(params)
         swing = self._per_foot(robot, params.swing, robot.joint_names, "swing")
         if params.swing and not len(swing) == len(robot.soles) == 2:
             raise ConfigError(
@@ -67,6 +67,10 @@ class PflController(StepTracking):
         self._target, self._time = params.swing_target, params.swing_time
         self._planned = 0
         self._curve: tuple[NDArray[Any], ...] = ()
+
+    def tune(self, params: PflParams) -> None:
+        """Take the gains K_p and K_d between two updates."""
+        self._kp, self._kd = params.kp, params.kd or 2.0 * math.sqrt(params.kp)
 
     def wanted(self, error: Array, rate: Array, acceleration: Array) -> Array:
         """Return the desired y'' of eq. 14."""

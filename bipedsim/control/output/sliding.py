@@ -22,15 +22,16 @@ class SlidingParams(ReferenceParams):
     """Parameters of :class:`SlidingController`; `outputs` may contain `roll` and `pitch` of the IMU's body."""
 
     slope: float = param(
-        10.0, "lam of s = e' + lam e: rate of the error on the surface", unit="1/s", low=1e-3, high=1e3
+        10.0, "lam of s = e' + lam e: rate of the error on the surface", unit="1/s", low=1e-3, high=1e3, live=True
     )
     reach: float = param(
         20.0,
         "eta: rate at which |s| decreases outside the layer; must exceed the largest disturbance",
         unit="rad/s^2",
         low=0.0,
+        live=True,
     )
-    layer: float = param(0.5, "half width of the boundary layer of s", unit="rad/s", low=1e-6, high=100.0)
+    layer: float = param(0.5, "half width of the boundary layer of s", unit="rad/s", low=1e-6, high=100.0, live=True)
 
 
 class SlidingController(OutputTracking):
@@ -54,15 +55,24 @@ class SlidingController(OutputTracking):
 
     def __init__(self, robot: Robot, params: SlidingParams, dt: float) -> None:
         super().__init__(robot, params, dt)
-        if params.reach * dt > params.layer:
+        self._dt = dt
+        self.tune(params)
+        self.readouts["sliding_variable"] = 0.0
+
+    def tune(self, params: SlidingParams) -> None:
+        """Take slope, reach and layer between two updates.
+
+        Raises:
+            ConfigError: s would cross the layer within a tick.
+        """
+        if params.reach * self._dt > params.layer:
             raise ConfigError(
-                f"rad/s^2 crosses half the layer of {params.layer:g} rad/s within a tick of {dt:g} s, and torques "
-                f"chatter; widen the layer to {params.reach * dt:g} at least",
+                f"rad/s^2 crosses half the layer of {params.layer:g} rad/s within a tick of {self._dt:g} s, and "
+                f"torques chatter; widen the layer to {params.reach * self._dt:g} at least",
                 "sliding: reach",
                 params.reach,
             )
         self._slope, self._reach, self._layer = params.slope, params.reach, params.layer
-        self.readouts["sliding_variable"] = 0.0
 
     def wanted(self, error: Array, rate: Array, acceleration: Array) -> Array:
         """Return the desired y'' of u_hat and of the switching part."""
