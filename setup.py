@@ -9,7 +9,7 @@ from setuptools import find_packages, setup
 
 NAME = "bipedsim"
 PACKAGES = (NAME, f"{NAME}_ros", f"{NAME}_studies")
-ROS_COMMANDS = ("up", "teleop", "control", "check-robot", "env", "doctor")
+ROS_COMMANDS = ("up", "teleop", "control", "check-robot", "ros2-control", "env", "doctor")
 STUDIES_COMMANDS = ("reproduce", "compare", "push-map", "score", "study", "margins", "modes", "poincare", "bench")
 NODES = ("sim_node", "controller_node", "recorder_node", "commander_node", "teleop_node", "view_node", "unitree_node")
 

@@ -30,6 +30,13 @@ CHECK_ROBOT = CliCommand(
     "bipedsim_ros.contract.check_robot",
 )
 
+ROS2_CONTROL = CliCommand(
+    "write the files with which ros2_control drives a robot",
+    "Write the URDF of a robot with a <ros2_control> element, and a controllers.yaml, for a controller manager that "
+    "drives the simulated robot by topics (docs/ros2_control.md). Example: bipedsim ros2-control biped14 control",
+    "bipedsim_ros.interfaces.ros2_control",
+)
+
 VIEW = CliCommand(
     "what `bipedsim view` shows without a recording",
     "Show the robot that is up in the ROS graph, simulated or not.",

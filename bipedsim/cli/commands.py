@@ -101,13 +101,6 @@ COMMANDS = Table(
             "stable gains, and soles. Also print errors and warnings. Example: bipedsim describe g1 --plot g1.png",
             "bipedsim.cli.describe",
         ),
-        "ros2-control": CliCommand(
-            "write the files with which ros2_control drives a robot",
-            "Write the URDF of a robot with a <ros2_control> element, and a controllers.yaml, for a controller manager "
-            "that drives the simulated robot by topics (docs/ros2_control.md). Example: bipedsim ros2-control biped14 "
-            "control",
-            "bipedsim.cli.ros2_control",
-        ),
         "scenarios": CliCommand(
             "list the available scenarios",
             "List the scenarios of the package with controller and description. Example: bipedsim scenarios, then "

@@ -1,4 +1,3 @@
 from .describing import Described as Described, describe as describe
 from .doubts import find_doubts as find_doubts
 from .importing import Imported as Imported, import_robot as import_robot
-from .ros2_control import write_ros2_control as write_ros2_control

@@ -350,6 +350,8 @@ JOINT_COMMANDS = Topic(
     NEWEST_OF_ANY,
     sporadic=True,
 )
+ROBOT_JOINT_STATES = "/robot_joint_states"
+"""Name of ``JOINT_STATES`` for a controller manager; a broadcaster of its own publishes under the usual name."""
 COMMAND_KINDS = (COMMANDS, IMPEDANCE, POSITIONS, TRAJECTORY)
 """Topics on which a simulated robot accepts commands, unless ``TOPIC_BASED`` is selected."""
 TOPIC_BASED = (JOINT_COMMANDS,)

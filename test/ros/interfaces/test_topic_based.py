@@ -18,12 +18,12 @@ from ros_support import RosWorld
 from sensor_msgs.msg import JointState
 from sim_node_support import statistics, time_of
 
-from bipedsim.descriptions import write_ros2_control
 from bipedsim.errors import ConfigError
 from bipedsim.model import ROBOTS, drive_gains, load_robot
 from bipedsim.numerics import Array
 from bipedsim.sim import Simulator
 from bipedsim_ros.bringup.bringup import plan
+from bipedsim_ros.interfaces.ros2_control import write_ros2_control
 
 ROBOT = load_robot("biped14")
 GAINS = drive_gains(ROBOT, 1e-3)

@@ -1,7 +1,8 @@
-"""Write the files with which a controller manager of ros2_control drives a simulated robot by topics."""
+"""Write the files with which a controller manager of ros2_control drives a robot: ``bipedsim ros2-control``."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
@@ -10,11 +11,10 @@ import numpy as np
 import yaml
 
 from bipedsim.errors import ConfigError
-from bipedsim.model import Robot, located
+from bipedsim.model import Robot, load_robot, located
+from bipedsim_ros.wire import topics
 
 PLUGIN = "joint_state_topic_hardware_interface/JointStateTopicSystem"
-COMMANDS, STATES = "/robot_joint_commands", "/robot_joint_states"
-"""Topics of the hardware interface; both are its defaults."""
 INTERFACES = ("position", "velocity", "effort")
 RATE = 1000
 """Updates of the controller manager per second."""
@@ -29,8 +29,8 @@ def control_block(robot: Robot) -> str:
         f'  <ros2_control name={quoteattr(robot.name)} type="system">',
         "    <hardware>",
         f"      <plugin>{PLUGIN}</plugin>",
-        f'      <param name="joint_commands_topic">{COMMANDS}</param>',
-        f'      <param name="joint_states_topic">{STATES}</param>',
+        f'      <param name="joint_commands_topic">{topics.JOINT_COMMANDS.name}</param>',
+        f'      <param name="joint_states_topic">{topics.ROBOT_JOINT_STATES}</param>',
         "    </hardware>",
     ]
     limits = (
@@ -108,3 +108,19 @@ def write_ros2_control(robot: Robot, folder: Path) -> tuple[Path, Path]:
         raise ConfigError(f"cannot be written ({error.strerror}); name another folder", "folder", folder) from error
     urdf, parameters = texts
     return urdf, parameters
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the command."""
+    parser.add_argument("robot", help="name of a robot, its robot.yaml, or a URDF, xacro or MJCF file")
+    parser.add_argument("folder", type=Path, help="folder for the URDF and controllers.yaml; old ones are replaced")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Write the URDF with its ``<ros2_control>`` element, and controllers.yaml."""
+    robot = load_robot(args.robot)
+    urdf, yaml = write_ros2_control(robot, args.folder)
+    print(f"wrote {urdf}: {robot.nu} joints with position, velocity and effort")
+    print(f"wrote {yaml}")
+    print(f"start the simulator: bipedsim up --robot {args.robot} --controller topic_based (docs/ros2_control.md)")
+    return 0
