@@ -198,7 +198,7 @@ class CompiledModel:
 
     @cached_property
     def compiled(self) -> CompiledContact:
-        """Kernel, arrays and memory with which the dynamics compile this solve into their step."""
+        """Kernel, arrays and memory with which the compiled step calls this solve."""
         late = self._impulse if self.late is None else self.late
         memory = kept([*self._memory().values(), *self.result.arrays().values()])
         return CompiledContact(type(self).kernel, self._projection, self.arrays, self._impulse, late, memory)

@@ -159,7 +159,7 @@ class CompiledContact(NamedTuple):
 
     Attributes:
         solve: Kernel ``solve(projection, arrays)``, a function of a module; it fills ``impulse`` and ``late``.
-        projection: Its first argument, which the dynamics fill.
+        projection: Its first argument; a step replaces it by its own.
         arrays: Its arrays, a named tuple.
         impulse, late: (K, 6) as in :class:`Contact`; ``late`` is used only if the model has one.
         memory: Everything that the next step depends on, and the last result; stored if a step may be repeated.

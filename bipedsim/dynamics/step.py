@@ -414,7 +414,8 @@ class _Compiled:
 
     def __init__(self, contact: CompiledContact, arrays: StepArrays, vector: Array) -> None:
         self.impulse = contact.impulse
-        self._contact = box(contact)
+        # A model may have been made with another projection.
+        self._contact = box(contact._replace(projection=arrays.projection))
         memory = contact.impulse, contact.late, contact.memory
         with announced(f"contact model {contact.solve.__name__}", 10, at_first=60):
             # The step comes first: another process may compile the contact model meanwhile.

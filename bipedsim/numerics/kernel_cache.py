@@ -35,6 +35,7 @@ from numba import config as numba_config, types
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
+from numba.core.extending import _Intrinsic
 from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
@@ -185,6 +186,8 @@ def _value(value: Any, names: tuple[str, ...], calls: list[Any]) -> list[str]:
 
     ``names`` are all names in the code, hence all attributes that it may take from a module.
     """
+    if isinstance(value, _Intrinsic):
+        value = value._defn
     if isinstance(value, Dispatcher | FunctionType):
         top = getattr(value, "__module__", "") or ""
         if top.partition(".")[0] not in _FOREIGN:
@@ -200,7 +203,7 @@ def _value(value: Any, names: tuple[str, ...], calls: list[Any]) -> list[str]:
     if isinstance(value, np.ndarray):
         return [repr((value.dtype.str, value.shape)), hashlib.sha256(value.tobytes()).hexdigest()]
     if isinstance(value, type):
-        members = list(value) if issubclass(value, Enum) else ""  # type: ignore[var-annotated]
+        members = dict(value.__members__) if issubclass(value, Enum) else ""
         return [f"{value.__module__}.{value.__qualname__}", repr(getattr(value, "_fields", members))]
     if isinstance(value, tuple):
         return [type(value).__qualname__, *(text for member in value for text in _value(member, names, calls))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from numba import types
@@ -26,8 +27,8 @@ def native_call(function: Any, boxed: Box) -> NativeCall:
     the call.
     """
     ready(function, boxed)
-    compiled = function.overloads[(boxed.type,)]
-    return NativeCall(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name), boxed.address)
+    code, described = attrgetter("library", "fndesc")(function.overloads[(boxed.type,)])
+    return NativeCall(code.get_pointer_to_function(described.llvm_func_name), boxed.address)
 
 
 @intrinsic  # type: ignore[untyped-decorator]

@@ -119,8 +119,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Write the URDF with its ``<ros2_control>`` element, and controllers.yaml."""
     robot = load_robot(args.robot)
-    urdf, yaml = write_ros2_control(robot, args.folder)
+    urdf, parameters = write_ros2_control(robot, args.folder)
     print(f"wrote {urdf}: {robot.nu} joints with position, velocity and effort")
-    print(f"wrote {yaml}")
+    print(f"wrote {parameters}")
     print(f"start the simulator: bipedsim up --robot {args.robot} --controller topic_based (docs/ros2_control.md)")
     return 0

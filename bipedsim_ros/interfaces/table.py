@@ -14,6 +14,7 @@ from typing import Any
 from bipedsim.config import Table
 from bipedsim.errors import ConfigError, UnknownNameError, install
 from bipedsim.model import Robot
+from bipedsim_ros.wire import topics
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ INTERFACES = Table(
         # nothing while commands equal states, so the robot must stand until then.
         "topic_based": Interface(
             simulator={"command_interface": "topic_based", "start": "hold_position"},
-            remap="joint_states:=robot_joint_states",
+            remap=f"{topics.JOINT_STATES.name[1:]}:={topics.ROBOT_JOINT_STATES[1:]}",
         ),
     },
 )

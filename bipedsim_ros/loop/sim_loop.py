@@ -138,7 +138,7 @@ class SimLoop:
     def resume(self) -> str:
         """Continue to step, or wait for the first command if there was none."""
         if self._state == "paused":
-            self._set_state("running" if self._commands.started else self._first_state)
+            self._set_state("waiting" if self._awaits_command else "running")
         if self._state not in ("running", "waiting"):
             raise BipedSimError(f"the simulation is {self._state}; call reset")
         return f"{self._state} at t = {self._sim.t:.6f} s"
@@ -236,7 +236,12 @@ class SimLoop:
     @property
     def _first_state(self) -> str:
         """State before the first command."""
-        return "waiting" if self._params.start == "wait_for_command" else "running"
+        return "waiting" if self._awaits_command or self._params.wait_for_recorder else "running"
+
+    @property
+    def _awaits_command(self) -> bool:
+        """Whether time stands still until the first command."""
+        return self._params.start == "wait_for_command" and not self._commands.started
 
     def _split_wall_time(self) -> None:
         if self._running_since is not None:
@@ -281,7 +286,7 @@ class SimLoop:
             self._repeats = self._repeats + 1 if connected else 0
         self._inbox.wait(min(LONGEST_WAIT_NS // 5, self._repeat_at - now))
         self._replies.take()
-        if not self._commands.started or self._recorder_missing():
+        if self._awaits_command or self._recorder_missing():
             return
         if self._params.wait_for_recorder:
             # A recorder discovers the topics one after the other, and only now each topic has a subscriber.

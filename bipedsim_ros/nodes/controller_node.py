@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -182,7 +183,8 @@ class ControllerNode:
         robot = load_robot(params.robot)
         prefix, cls = find_controller(params.controller)
         own: Any = None
-        self._tuned: Any = None
+        # The thread of the services fills it, and that of the updates empties it.
+        self._tuned: deque[Any] = deque()
         if getattr(cls, "Params", None) is not None:
             tune = self._on_change if hasattr(cls, "tune") else None
             own = parameters.declare(cls.Params, f"{prefix}.", robot_params(robot, prefix), tune)
@@ -251,20 +253,19 @@ class ControllerNode:
         node.get_logger().info(f"{params.controller} for {robot.name} ({robot.nu} joints) at {params.rate:g} Hz")
 
     def _on_change(self, params: Any) -> None:
-        """Keep changed parameters of the controller for its next update; called in the thread of the services."""
-        self._tuned = params
+        """Keep changed parameters of the controller for its next update."""
+        self._tuned.append(params)
 
     def _tune(self, now: int) -> None:
         """Give the controller its changed parameters, if there are any."""
-        if self._tuned is None or self._guard.tune is None:
-            return
-        params, self._tuned = self._tuned, None
-        try:
-            self._guard.tune(params)
-        except ConfigError as error:
-            self._node.get_logger().error(f"the controller keeps its parameters: {error}")
-        else:
-            self._node.get_logger().info(f"the controller has its new parameters from t = {now / NS_PER_S:.3f} s on")
+        while self._tuned and self._guard.tune is not None:
+            try:
+                self._guard.tune(self._tuned.popleft())
+            except ConfigError as error:
+                self._node.get_logger().error(f"the controller keeps its parameters: {error}")
+            else:
+                text = f"the controller has its new parameters from t = {now / NS_PER_S:.9f} s on"
+                self._node.get_logger().info(text)
 
     def run(self) -> int:
         """Answer joint states until :meth:`stop`; return the exit code."""

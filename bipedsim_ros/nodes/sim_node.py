@@ -260,7 +260,8 @@ class SimNode(NodeProgram):
 
     def _log_wait(self) -> None:
         """Log why no node publishes commands, although the simulation waits for a first command."""
-        waits = self._statistics.state == "waiting" and not self._inbox.publishers()
+        waits = self._statistics.state == "waiting" and self._params.start == "wait_for_command"
+        waits = waits and not self._inbox.publishers()
         reason = _waited_for(self._node) if waits else ""
         if reason not in ("", self._logged_wait):
             listed = topics.either(self._commands.kinds)

@@ -60,6 +60,17 @@ def test_a_step_is_the_sum_of_its_parts(name: str) -> None:
     np.testing.assert_array_equal(fall(make), fall(lambda dynamics: InPython(make(dynamics))))
 
 
+def test_a_step_gives_its_own_projection_to_a_model_made_with_another() -> None:
+    """Such a model would otherwise solve for feet that are never filled."""
+    kind = CONTACT_MODELS["one_step"]
+
+    def make(dynamics: Dynamics) -> Contact:
+        other = Dynamics(load_robot("biped14"), Ground.flat(), H)
+        return kind(other.projection, kind.Params(), H)
+
+    np.testing.assert_array_equal(fall(make), fall(lambda dynamics: kind(dynamics.projection, kind.Params(), H)))
+
+
 def test_a_model_in_python_goes_on_working() -> None:
     fall(lambda dynamics: Penalty(dynamics.projection, PenaltyParams(), H))
 

@@ -201,6 +201,31 @@ def test_a_kernel_kept_without_checks_of_bounds_is_not_taken_where_they_are_aske
     assert done.stderr.rstrip().endswith("IndexError: index is out of bounds")
 
 
+GENERATED = """from numba import types
+from numba.extending import intrinsic
+from bipedsim.numerics import kernel
+
+@intrinsic
+def twice(typing, x):
+    def generate(context, builder, signature, arguments):
+        return builder.fmul(arguments[0], context.get_constant(types.float64, 2.0))
+    return types.float64(types.float64), generate
+
+@kernel
+def use(x):
+    return twice(x)
+"""
+
+
+def test_an_edit_of_code_that_is_generated_is_noticed(package: Package) -> None:
+    for factor in (2.0, 3.0, 2.0):
+        (package.folder / "generated.py").write_text(GENERATED.replace("2.0", str(factor)))
+        package.load()
+        kernel = importlib.import_module(f"{package.folder.name}.generated").use
+        assert kernel(5.0) == 5.0 * factor
+    assert kernel.stats.cache_hits
+
+
 def test_edits_one_after_the_other_are_never_stale(package: Package) -> None:
     """Random numbers everywhere.
 

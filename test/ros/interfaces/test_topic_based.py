@@ -13,7 +13,6 @@ import yaml
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
-from rclpy.qos import qos_profile_sensor_data
 from ros_support import RosWorld
 from sensor_msgs.msg import JointState
 from sim_node_support import statistics, time_of
@@ -31,24 +30,19 @@ NAN = [math.nan] * ROBOT.nu
 
 
 class HardwareInterface:
-    """JointStateTopicSystem of ros-controls, for joints with all three interfaces and a controller of positions.
+    """JointStateTopicSystem of ros-controls with a threshold of -1, for joints with all three interfaces.
 
-    It reads the newest state, and sends all commands if their sum of differences from the states is above a threshold.
+    A controller of positions is active; the commands that no controller has claimed are NaN.
     """
 
-    def __init__(self, world: RosWorld, goal: Callable[[float], Array], threshold: float) -> None:
-        self.node, self.goal, self.threshold = world.node, goal, threshold
+    def __init__(self, world: RosWorld, goal: Callable[[float], Array]) -> None:
+        self.node, self.goal, self.sent = world.node, goal, 0
         self.publisher = self.node.create_publisher(JointState, "/robot_joint_commands", 1)
-        self.sent = 0
-        qos = qos_profile_sensor_data if threshold >= 0.0 else 1
-        self.node.create_subscription(JointState, "/joint_states", self.update, qos)
+        self.node.create_subscription(JointState, "/joint_states", self.update, 1)
 
     def update(self, state: JointState) -> None:
-        position = self.goal(time_of(state))
-        # The commands that no controller has claimed are NaN, so that the sum is not below any threshold.
-        if np.abs(np.array(state.position) - position).sum() <= self.threshold:
-            return
-        message = JointState(name=ROBOT.joint_names, position=position.tolist(), velocity=NAN, effort=NAN)
+        position = self.goal(time_of(state)).tolist()
+        message = JointState(name=ROBOT.joint_names, position=position, velocity=NAN, effort=NAN)
         message.header.stamp = self.node.get_clock().now().to_msg()
         self.publisher.publish(message)
         self.sent += 1
@@ -61,9 +55,8 @@ def sway(t: float) -> Array:
 
 @pytest.mark.ros
 def test_lock_step_has_the_bits_of_one_process(ros: RosWorld) -> None:
-    """With a threshold of -1, the hardware interface answers every state."""
     states = ros.collect(JointState, "/joint_states")
-    hardware = HardwareInterface(ros, sway, -1.0)
+    hardware = HardwareInterface(ros, sway)
     node = ros.start("sim_node", clock="lock_step", command_interface="topic_based", duration=0.2)
     assert ros.ended(node) == 0
     ros.until(lambda: time_of(states[-1]) >= 0.2, "the last state")
@@ -81,10 +74,9 @@ def test_lock_step_has_the_bits_of_one_process(ros: RosWorld) -> None:
 
 @pytest.mark.ros
 def test_it_stands_until_the_first_command(ros: RosWorld) -> None:
-    """With the default threshold nothing is sent at the start, because the commands equal the states."""
+    """The hardware interface sends nothing while its commands equal the states, as at the start."""
     stats = ros.folder / "stats.json"
     states = ros.collect(JointState, "/joint_states")
-    hardware = HardwareInterface(ros, lambda t: ROBOT.posture, 0.5)
     node = ros.start(
         "sim_node",
         clock="as_fast_as_possible",
@@ -95,7 +87,6 @@ def test_it_stands_until_the_first_command(ros: RosWorld) -> None:
     )
     assert ros.ended(node) == 0
     ros.until(lambda: time_of(states[-1]) >= 1.0, "the last state")
-    assert hardware.sent == 0
     counted = statistics(stats)
     assert counted["commands_received"] == counted["missed_commands"] == counted["command_timeouts"] == 0
     np.testing.assert_allclose(states[-1].position, ROBOT.posture, atol=0.05)
@@ -126,12 +117,19 @@ def test_the_files_describe_the_robot(name: str, tmp_path: Path) -> None:
         assert float(initial or "nan") == pytest.approx(robot.posture[j], abs=1e-11)
         for kind in ("command", "state"):
             assert [one.get("name") for one in joint.iter(f"{kind}_interface")] == ["position", "velocity", "effort"]
-        bounds = [float(one.text or "nan") for one in joint.findall("command_interface[@name='effort']/param")]
-        assert bounds == pytest.approx([-robot.effort_limit[j], robot.effort_limit[j]])
-    written = yaml.safe_load(parameters.read_text())
+        limits = (
+            (robot.position_lower[j], robot.position_upper[j]),
+            (-robot.velocity_limit[j], robot.velocity_limit[j]),
+            (-robot.effort_limit[j], robot.effort_limit[j]),
+        )
+        for one, bounds in zip(joint.iter("command_interface"), limits, strict=True):
+            written = {param.get("name"): float(param.text or "nan") for param in one.iter("param")}
+            finite = {name: value for name, value in zip(("min", "max"), bounds, strict=True) if np.isfinite(value)}
+            assert written == pytest.approx(finite, abs=1e-11)
+    content = yaml.safe_load(parameters.read_text())
     for controller in ("joint_trajectory_controller", "effort_controller"):
-        assert written[controller]["ros__parameters"]["joints"] == list(robot.joint_names)
-        assert controller in written["controller_manager"]["ros__parameters"]
+        assert content[controller]["ros__parameters"]["joints"] == list(robot.joint_names)
+        assert controller in content["controller_manager"]["ros__parameters"]
 
 
 def test_a_urdf_with_the_element_is_refused(tmp_path: Path) -> None:

@@ -106,6 +106,16 @@ def test_before_the_first_command(start: str) -> None:
     assert drives.run(1)[0].tolist() == [0.4] * ROBOT.nu
 
 
+def test_a_reset_forgets_which_joints_were_commanded() -> None:
+    drives = topic_based()
+    assert send(drives, position=np.full(ROBOT.nu, 0.1))
+    drives.run(1)
+    drives.commands.clear()
+    drives.state.joint_position[:] = 0.5
+    assert send(drives, NAMES[:1], position=[0.2])
+    assert drives.run(1)[0].tolist() == [0.2] + [0.5] * (ROBOT.nu - 1)
+
+
 BAD = {
     "a field of another length": ("size", {"position": [0.1]}),
     "an unknown name": ("names", {"names": ["l_knee", "no_joint"], "effort": [0.0, 0.0]}),

@@ -44,6 +44,7 @@ class Surroundings:
         sensed, ground: Publication times of the sensors, and of all other topics [ns].
         shown: Times at which viewers may get messages, and the remaining time [ns].
         late: Delay of a wait that times out [us].
+        unheard_looks: Number of looks at which no recorder listens yet.
     """
 
     def __init__(self, events: list[tuple[int, bool]]) -> None:
@@ -55,6 +56,7 @@ class Surroundings:
         self.late = 0
         self.sensed: list[int] = []
         self.on_wake: Callable[[], None] = lambda: None
+        self.unheard_looks = 0
         self._message: tuple[Topic, bytes] | None = None
 
     def clock(self) -> int:
@@ -82,6 +84,10 @@ class Surroundings:
         return 1
 
     publishers = subscribers
+
+    def unheard(self) -> list[str]:
+        self.unheard_looks -= 1
+        return ["/joint_states"] if self.unheard_looks >= 0 else []
 
     def publish_sensors(self, _observation: Any) -> int:
         self.sensed.append(self.now)
@@ -147,6 +153,31 @@ def test_every_answer_to_the_first_state_is_taken_before_time_begins() -> None:
 def test_a_command_that_does_not_come_is_a_miss() -> None:
     _, statistics = run([(50, True)], clock="real_time")
     assert (statistics.ticks, statistics.missed_commands, statistics.round_trip.count) == (2, 1, 1)
+
+
+def test_a_fall_after_late_commands_is_explained_by_them() -> None:
+    """One command, and then none: a robot without torques falls."""
+    limp = {"clock": "real_time", "duration": 1.5, "command_timeout": 1e6}
+    _, statistics, loop = a_loop([(50, True)], **limp)
+    loop.run(lambda: None)
+    fell_at = statistics.outcome["fell_at_s"]
+    late = loop._late.before(fell_at)
+    assert late is not None
+    assert late.ticks == pytest.approx(1000.0 * fell_at, abs=3)
+    plain = loop._rollout.outcome()["verdict"]
+    assert statistics.outcome["verdict"] == f"{plain}; {late}"
+    assert run([(50, True)] * 1500, **limp)[1].outcome["verdict"] == plain
+
+
+@pytest.mark.parametrize("start", ["wait_for_command", "immediately", "hold_position"])
+def test_any_start_waits_for_its_recorder(start: str) -> None:
+    around = Surroundings([(50, True)] * 20)
+    around.unheard_looks = 5
+    _, statistics, loop = a_loop(around, clock="as_fast_as_possible", start=start, wait_for_recorder=True)
+    assert statistics.ticks == 0
+    loop.run(lambda: None)
+    assert around.unheard_looks < 0
+    assert statistics.ticks == 2
 
 
 @pytest.mark.parametrize("after", [50, 900])

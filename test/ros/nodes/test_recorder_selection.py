@@ -16,15 +16,15 @@ from std_msgs.msg import Float64, String
 
 from bipedsim.errors import ConfigError
 from bipedsim.recording.bag.reader import Bag
-from bipedsim_ros.nodes.recorder_node import _Selection
+from bipedsim_ros.nodes.topic_selection import Selection
 from bipedsim_ros.wire.topics import TOPICS
 
 KNOWN = {row.name: row for row in TOPICS.values() if row.recorded and not row.is_prefix and not row.per_foot}
 PREFIXES = ["/objects/", "/force_plates/"]
 
 
-def select(*entries: str) -> _Selection:
-    return _Selection.of(entries, KNOWN, PREFIXES)
+def select(*entries: str) -> Selection:
+    return Selection.of(entries, KNOWN, PREFIXES)
 
 
 def test_without_entries_all_default_topics_are_recorded() -> None:

@@ -195,7 +195,7 @@ def test_physics_waits_for_a_recorder_if_so_asked(ros: RosWorld) -> None:
     commander = Commander(ros)
     sim = ros.start("sim_node", wait_for_recorder=True)
     commander.send([0.0] * 14, lambda: "starting without" in sim.output)
-    assert "nobody listens to /imu/data, /left_foot_ft/wrench" in sim.output
+    assert "no node listens to /imu/data, /left_foot_ft/wrench" in sim.output
     ros.until(moving(states), "the start after the wait")
 
 
