@@ -7,7 +7,12 @@ from .gains import (
     drive_gains as drive_gains,
     joint_gains as joint_gains,
 )
-from .hardware import differs as differs, perturbed as perturbed, read_hardware as read_hardware
+from .hardware import (
+    differs as differs,
+    joint_values as joint_values,
+    perturbed as perturbed,
+    read_hardware as read_hardware,
+)
 from .inertia import inertia_problem as inertia_problem, nearest_inertia as nearest_inertia
 from .kinematics import (
     at_posture as at_posture,
@@ -35,6 +40,7 @@ from .presets import (
     ActuatorParams as ActuatorParams,
     HardwareParams as HardwareParams,
     NoiseParams as NoiseParams,
+    OffsetParams as OffsetParams,
     StopParams as StopParams,
 )
 from .robot import (

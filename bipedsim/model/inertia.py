@@ -1,8 +1,9 @@
-"""Check whether a rigid body can have an inertia, and find the nearest possible one."""
+"""Check whether a body or a robot can have an inertia, and find the nearest one that a body can have."""
 
 from __future__ import annotations
 
 import numpy as np
+import pinocchio as pin
 
 from bipedsim.numerics import Array
 
@@ -16,8 +17,21 @@ FLATTEST = 1e-3
 """Smallest second moment of mass of a corrected body, as a fraction of the sum of all three."""
 
 
-def inertia_problem(mass: float, inertia: Array) -> str:
-    """Return why ``inertia`` (3, 3) about the CoM is impossible for a body of ``mass`` [kg], or an empty string."""
+REMEDY = (
+    ". Fix it in the URDF. Or, in robot.yaml, replace it by the nearest possible one (`inertia_check: mend`), define "
+    "another one (`inertia`), or weld the link to its parent (`locked`)"
+)
+"""Advice for the author of a robot.yaml."""
+
+
+def inertia_problem(mass: float, inertia: Array, remedy: str = REMEDY) -> str:
+    """Return why ``inertia`` (3, 3) about the CoM is impossible for a body of ``mass`` [kg], or an empty string.
+
+    Args:
+        mass: Mass [kg].
+        inertia: (3, 3) inertia about the CoM [kg.m^2].
+        remedy: Advice at the end of the message.
+    """
     if not (mass <= LARGEST_BODY and np.abs(inertia).max() <= LARGEST_BODY):
         return f"mass {mass:.4g} kg or inertia up to {np.abs(inertia).max():.4g} kg.m^2 is beyond {LARGEST_BODY:g}"
     moments = np.linalg.eigvalsh(inertia)
@@ -26,9 +40,20 @@ def inertia_problem(mass: float, inertia: Array) -> str:
         return ""
     return (
         f"inertia is impossible for a rigid body: principal moments {moments[0]:.4g}, {moments[1]:.4g}, "
-        f"{moments[2]:.4g} kg.m^2; each must be positive and at most the sum of the other two. Fix it in the URDF. "
-        "Or, in robot.yaml, replace it by the nearest possible one (`inertia_check: mend`), define another one "
-        "(`inertia`), or weld the link to its parent (`locked`)"
+        f"{moments[2]:.4g} kg.m^2; each must be positive and at most the sum of the other two{remedy}"
+    )
+
+
+def mass_matrix_problem(model: pin.Model, q: Array) -> str:
+    """Return why the mass matrix of ``model`` at ``q`` (nq,) is impossible, or an empty string."""
+    data = model.createData()
+    pin.crba(model, data, q)
+    if not model.nv or np.linalg.eigvalsh(data.M, UPLO="U")[0] > 0.0:
+        return ""
+    worst = int(np.argmin(np.diag(data.M)))
+    return (
+        f"not positive definite (least inertia {data.M[worst, worst]:.3g} at velocity index {worst}); give the links "
+        "inertia, or the joint an armature"
     )
 
 

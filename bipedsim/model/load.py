@@ -15,7 +15,7 @@ import pinocchio as pin
 from bipedsim.config import numbers_per_joint, per_joint, together
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model.hardware import check_presets
-from bipedsim.model.inertia import inertia_problem
+from bipedsim.model.inertia import inertia_problem, mass_matrix_problem
 from bipedsim.model.limits import effort_and_velocity_limits, set_effort_and_velocity_limits
 from bipedsim.model.loops import Loop, LoopEquations, close
 from bipedsim.model.mjcf import read_equality
@@ -403,15 +403,9 @@ class RobotReader:
         return int(model.frames[model.getFrameId(link, pin.FrameType.BODY)].parentJoint)
 
     def check_mass_matrix(self, model: pin.Model, q: Array) -> None:
-        data = model.createData()
-        pin.crba(model, data, q)
-        if model.nv and np.linalg.eigvalsh(data.M, UPLO="U")[0] <= 0.0:
-            worst = int(np.argmin(np.diag(data.M)))
-            raise ConfigError(
-                f"not positive definite (least inertia {data.M[worst, worst]:.3g} at velocity index {worst}); give the "
-                "links inertia, or the joint an armature",
-                f"{self.source}: mass matrix",
-            )
+        problem = mass_matrix_problem(model, q)
+        if problem:
+            raise ConfigError(problem, f"{self.source}: mass matrix")
 
 
 def _matches(pattern: Any, joint: str) -> bool:
@@ -481,7 +475,7 @@ def load_robot(name_or_path: str | Path) -> Robot:
     bodies = steps.run(lambda: reader.bodies(model))
     pairs = steps.run(lambda: reader.self_collision(model))
     postures = steps.run(lambda: reader.postures(joints))
-    presets = steps.run(lambda: check_presets(config.hardware, joints, f"{source}: hardware"))
+    presets = steps.run(lambda: check_presets(config.hardware, model, joints, config.feet, f"{source}: hardware"))
     stiffness, drive_damping = (
         steps.run(partial(numbers_per_joint, getattr(config, key), joints, f"{source}: {key}"))
         for key in ("drive_stiffness", "drive_damping")

@@ -1,4 +1,4 @@
-"""Define parameters and presets for real hardware: drives, joint limits, sensors and masses.
+"""Define parameters and presets for real hardware: drives, joint limits, sensors, masses and mounting.
 
 :mod:`bipedsim.sim.actuators` and :mod:`bipedsim.sim.noise` implement the parameters; see docs/hardware.md.
 """
@@ -11,14 +11,15 @@ from typing import Any
 
 from bipedsim.config import Vector, param
 from bipedsim.errors import ConfigError
+from bipedsim.model.schema import PerJoint
+
+Wrench = tuple[float, float, float, float, float, float]
+"""Force and torque; a list of six numbers in files."""
 
 
 @dataclass(frozen=True)
 class ActuatorParams:
-    """Effects of the drives on a command; friction is one number or per joint, as in robot.yaml.
-
-    Reflected inertia is not a parameter: ``armature`` of robot.yaml is in the model for any hardware.
-    """
+    """Effects of the drives on a command; values per joint are given as in robot.yaml."""
 
     clip_effort: bool = param(False, "clip commands to the effort limits; the ideal drive trusts its caller to do so")
     corner_speed: float = param(
@@ -27,13 +28,20 @@ class ActuatorParams:
     no_load_speed: float = param(
         0.0, "fraction of the velocity limit at which the driving torque is 0; 0 for no limit", low=0.0, high=20.0
     )
-    coulomb_friction: float | Mapping[str, float] = param(
-        0.0, "dry friction of the joints, one number or per joint", unit="N.m", low=0.0
+    torque_gain: PerJoint = param(
+        1.0,
+        "torque at the joint divided by the torque that the drive reports, one number or per joint",
+        low=0.0,
+        high=10.0,
     )
+    torque_offset: PerJoint = param(
+        0.0, "torque at the joint while the drive reports none, one number or per joint", unit="N.m"
+    )
+    coulomb_friction: PerJoint = param(0.0, "dry friction of the joints, one number or per joint", unit="N.m", low=0.0)
     presliding: float = param(
         5e-4, "deflection of a joint at rest before dry friction slips", unit="rad", low=1e-6, high=0.1
     )
-    viscous_friction: float | Mapping[str, float] = param(
+    viscous_friction: PerJoint = param(
         0.0,
         "viscous friction in addition to joint_damping of robot.yaml, one number or per joint",
         unit="N.m.s/rad",
@@ -75,9 +83,43 @@ class NoiseParams:
 
 
 @dataclass(frozen=True)
+class OffsetParams:
+    """Errors of the sensors that are the same after every reset. They add to noise and drawn biases."""
+
+    encoder_offset: PerJoint = param(
+        0.0, "measured minus true joint position, one number or per joint", unit="rad", low=-3.2, high=3.2
+    )
+    gyro_offset: Vector = param((0.0, 0.0, 0.0), "[x, y, z] added to angular velocities", unit="rad/s")
+    accelerometer_offset: Vector = param((0.0, 0.0, 0.0), "[x, y, z] added to linear accelerations", unit="m/s^2")
+    foot_wrench_offset: Mapping[str, Wrench] = param(
+        {}, "foot to [fx, fy, fz, tx, ty, tz], added to the wrench of its ankle sensor", unit="N, N.m"
+    )
+
+
+@dataclass(frozen=True)
+class InertialConfig:
+    """Entry of ``bodies``: properties of a rigid body that differ from those in its description."""
+
+    mass: float | None = param(None, "mass", unit="kg", low=0.0)
+    com: Vector | None = param(None, "centre of mass in the frame of the link", unit="m")
+    inertia: Mapping[str, float] = param(
+        {}, "{ixx: ..., iyy: ..., izz: ...} about the centre of mass, along the axes of the link", unit="kg.m^2"
+    )
+
+
+@dataclass(frozen=True)
 class PlantParams:
     """Differences between the simulated robot and the model in its controller."""
 
+    bodies: Mapping[str, InertialConfig] = param(
+        {}, "link to mass, com and inertia of its rigid body, all links that are fixed to it included"
+    )
+    armature: PerJoint | None = param(
+        None, "reflected rotor inertia, one number or per joint; default: robot.yaml", unit="kg.m^2", low=0.0
+    )
+    imu_rotation: Vector = param(
+        (0.0, 0.0, 0.0), "rotation vector from the IMU frame of the model to the real one", unit="rad"
+    )
     mass_scale: float = param(1.0, "factor on the mass and inertia of every link", low=0.1, high=10.0)
     com_shift: Vector = param(
         (0.0, 0.0, 0.0), "[x, y, z] offset of the robot's CoM, along the axes of its trunk", unit="m"
@@ -106,7 +148,7 @@ class BodyParams:
 
 
 @dataclass(frozen=True)
-class HardwareParams(ActuatorParams, NoiseParams, PlantParams, StopParams, BodyParams):
+class HardwareParams(ActuatorParams, OffsetParams, NoiseParams, PlantParams, StopParams, BodyParams):
     """All hardware parameters; the defaults are ideal hardware without any effect on the simulation."""
 
     def problems(self) -> Iterator[ConfigError]:

@@ -166,6 +166,14 @@ class Robot:
         model.inertias[joint_id] = inertia
         return replace(self, model=model)
 
+    def with_armature(self, armature: ArrayLike) -> Robot:
+        """Return a copy with the reflected inertia ``armature`` (nu,) [kg.m^2] of the actuated joints."""
+        model = pin.Model(self.model)
+        values = model.armature.copy()
+        values[self.idx_v] = armature
+        model.armature = values
+        return replace(self, model=model)
+
     def with_mass_scale(self, scale: float) -> Robot:
         """Return a copy with scaled masses and inertias, except for rotors; ``q_nominal`` is unchanged."""
         model = pin.Model(self.model)

@@ -19,7 +19,7 @@ from bipedsim.analysis import robot_of
 from bipedsim.config import OWN, own_content, without_prefix
 from bipedsim.errors import DivergenceError, RecordingError
 from bipedsim.ground import Ground, get_ground
-from bipedsim.model import IDEAL, Chains, Robot
+from bipedsim.model import IDEAL, Chains, Robot, joint_values
 from bipedsim.numerics import Array, Flags, Indices
 from bipedsim.objects import parse_objects
 from bipedsim.plates import parse_plates
@@ -300,7 +300,7 @@ def _begin_robot(
         hardware=changes.hardware or IDEAL,
     )
     q, v = sim.q.copy(), np.zeros(robot.model.nv)
-    q[robot.idx_q] = recording.joint_position[first, order]
+    q[robot.idx_q] = recording.joint_position[first, order] - joint_values(robot, sim.hardware.encoder_offset)
     v[robot.idx_v] = np.nan_to_num(recording.joint_velocity[first, order])
     if robot.loops:
         chains = Chains(robot)

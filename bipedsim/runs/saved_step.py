@@ -23,7 +23,7 @@ from bipedsim.contact import CONTACT_MODELS, make_contact_model, mode_name
 from bipedsim.dynamics import Dynamics
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.ground import Ground
-from bipedsim.model import ROBOTS, HardwareParams, Robot, load_robot, perturbed
+from bipedsim.model import ROBOTS, Robot, load_robot, perturbed, read_hardware
 from bipedsim.numerics import Array
 from bipedsim.objects import parse_objects
 from bipedsim.recording import checksum
@@ -199,7 +199,7 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
         name_of_robot, of_model, params_of_model, h = (
             about[name] for name in ("robot", "contact_model", "contact_params", "physics_dt")
         )
-        hardware = HardwareParams(**about["hardware"])
+        values_of_hardware = about["hardware"]
         begun = {name: kept[name] for name in ("q", "v", "torque", "push", "damping")}
         # Older files do not store the active joint limits; the step then starts without active ones.
         begun["held"] = kept.get("held", np.zeros(0, dtype=np.int64))
@@ -208,6 +208,7 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
         raise RecordingError(f"not a step that a monitor saved ({error})", path) from error
     robot = load_robot(name_of_robot)
     compare_robot(robot, about)
+    hardware = read_hardware(values_of_hardware, robot)
     plant = perturbed(robot, hardware)
     nv = plant.model.nv
     sizes = {"q": plant.model.nq, "v": nv, "torque": plant.nu, "push": nv, "damping": len(plant.joint_damping)}

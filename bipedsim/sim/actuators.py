@@ -23,9 +23,8 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.config import numbers_per_joint
 from bipedsim.errors import ConfigError
-from bipedsim.model import ActuatorParams, HardwareParams, Robot, differs, inverse_inertia
+from bipedsim.model import ActuatorParams, HardwareParams, Robot, differs, inverse_inertia, joint_values
 from bipedsim.numerics import Array, Flags, Integers, box, entry, kernel, ready, zeros_of
 from bipedsim.sim.checks import checked_vector, numbers
 from bipedsim.sim.io import DAMPING, EFFORT, LIMIT, POSITION, SETPOINT, STIFFNESS, VELOCITY, Asked, Command
@@ -45,6 +44,8 @@ class _Drives(NamedTuple):
         limit: (nu,) effort limit, infinite if commands are not clipped [N.m].
         no_load: (nu,) no-load speed, at which the available torque is zero [rad/s]. slope: (nu,) slope of the
             torque-speed line, 0 without a torque-speed limit [N.m.s/rad].
+        gain: (nu,) torque at the joint divided by that of its drive. offset: (nu,) added to it [N.m].
+        encoder: (nu,) error of the position that the drive measures [rad].
         coulomb: (nu,) dry friction [N.m]. most: (nu,) deflection at which it slips [rad]. stiffness, inner: (nu,) of
             the springs [N.m/rad], and of the parallel dampers [N.m.s/rad]. viscous: (nu,) friction [N.m.s/rad].
         line: (n + 1, 6, nu) delayed commands, rows as in ``SETPOINT``, n the delay in steps. head: (1,) entry that is
@@ -52,7 +53,8 @@ class _Drives(NamedTuple):
         closed: (1,) whether an impedance was commanded since the last reset; before that, a command is only a torque.
         newest: (6, nu) newest impedance command, valid if ``closed``.
         command: (nu,) newest torque, or if ``closed`` the torque that the joint-level loops request in this step [N.m].
-        effort, torque: (nu,) torque of the drives in this step, and the same minus the part e of dry friction [N.m].
+        effort: (nu,) torque of the drives in this step, before gain and offset [N.m].
+        torque: (nu,) torque at the joints in this step, without the part e of dry friction [N.m].
         before: (nu,) velocity before the last step [rad/s].
         deflection: (nu,) of the springs [rad]. reach: (nu,) time in the last step during which v+ deflects them [s].
         damping: (nv,) all dampers on the velocity after the step, which the dynamics read.
@@ -65,6 +67,9 @@ class _Drives(NamedTuple):
     limit: Array
     no_load: Array
     slope: Array
+    gain: Array
+    offset: Array
+    encoder: Array
     coulomb: Array
     most: Array
     stiffness: Array
@@ -92,8 +97,9 @@ def _effort(d: _Drives, j, command, v) -> float:
     # The torque-speed line is evaluated at the velocity after the step, predicted with the other forces of the last
     # step. A steep line would chatter if it were evaluated before the step.
     sign = 1.0 if v > 0.0 else -1.0
-    coasting = sign * (2.0 * v - d.before[j] - d.mobility[j] * d.effort[j])
-    most = d.slope[j] * (d.no_load[j] - coasting) / (1.0 + d.slope[j] * d.mobility[j])
+    mobility = d.gain[j] * d.mobility[j]
+    coasting = sign * (2.0 * v - d.before[j] - mobility * d.effort[j])
+    most = d.slope[j] * (d.no_load[j] - coasting) / (1.0 + d.slope[j] * mobility)
     return sign * min(sign * tau, max(most, 0.0))
 
 
@@ -125,7 +131,9 @@ def _friction(d: _Drives, j, v) -> float:
 @kernel
 def _closed_loop(d: _Drives, j, x, q, v) -> float:
     """Return the torque that the loop of drive ``j`` requests at (q, v), under the command ``x`` (6, nu)."""
-    tau = x[EFFORT, j] + x[STIFFNESS, j] * (x[POSITION, j] - q) + x[DAMPING, j] * (x[VELOCITY, j] - v)
+    # The encoder measures q + encoder.
+    spring = x[STIFFNESS, j] * (x[POSITION, j] - q - d.encoder[j])
+    tau = x[EFFORT, j] + spring + x[DAMPING, j] * (x[VELOCITY, j] - v)
     return min(max(tau, -x[LIMIT, j]), x[LIMIT, j])
 
 
@@ -185,7 +193,9 @@ def _drive(boxed, q, v):
     for j in range(d.idx_v.shape[0]):
         now = v[d.idx_v[j]]
         d.effort[j] = _effort(d, j, d.command[j] if d.closed[0] else d.line[d.head[0], EFFORT, j], now)
-        d.torque[j] = d.effort[j]
+        d.torque[j] = d.gain[j] * d.effort[j]
+        if d.offset[j] != 0.0:
+            d.torque[j] += d.offset[j]
         if d.coulomb[j] > 0.0:
             d.torque[j] -= _friction(d, j, now)
         d.before[j] = now
@@ -206,7 +216,7 @@ class Actuators(Participant):
         asked: The command of the last tick; the next one overwrites it.
         command: (nu,) newest torque [N.m], written by the simulator; under an impedance, the torque that the loops
             requested in the last step.
-        effort: (nu,) torque of the drives in the last step, before friction [N.m].
+        effort: (nu,) torque that the drives report for the last step, before gain, offset and friction [N.m].
         torque: (nu,) joint torques that the dynamics use; the rest of the friction is in ``damping`` [N.m].
         damping: (nv,) dampers on the velocity after the step [N.m.s/rad]; rewritten by every :meth:`drive`.
         delay: Time from a command to its torque [s], a whole number of steps.
@@ -221,11 +231,6 @@ class Actuators(Participant):
         self._ideal = ideal = not differs(params, ActuatorParams)
         torque = np.zeros(nu)
         shared = {"command": torque, "effort": torque, "torque": torque} if ideal else {}
-
-        def friction(values: Any) -> Array:
-            values_by_joint = numbers_per_joint(values, robot.joint_names, "friction", low=0.0)
-            return np.array([values_by_joint.get(joint, 0.0) for joint in robot.joint_names])
-
         steps = round(params.command_delay / physics_dt)
         self.delay = steps * physics_dt
         self.damping = robot.joint_damping.copy()
@@ -234,9 +239,9 @@ class Actuators(Participant):
         mobility = physics_dt * np.diag(inverse_inertia(robot))
         # A joint that closed chains lock has infinite effective inertia and never moves.
         inertia = np.divide(1.0, mobility, out=np.zeros_like(mobility), where=mobility > 0.0)
-        coulomb = friction(params.coulomb_friction)
+        coulomb = joint_values(robot, params.coulomb_friction)
         stiffness = coulomb / params.presliding
-        self.damping[robot.idx_v] += friction(params.viscous_friction)
+        self.damping[robot.idx_v] += joint_values(robot, params.viscous_friction)
         self._viscous = self.damping.copy()
         self._drives = zeros_of(
             _Drives,
@@ -248,6 +253,9 @@ class Actuators(Participant):
             limit=robot.effort_limit.copy() if params.clip_effort else np.full(nu, np.inf),
             no_load=params.no_load_speed * robot.velocity_limit,
             slope=robot.effort_limit / band if limited else np.zeros(nu),
+            gain=joint_values(robot, params.torque_gain, 1.0),
+            offset=joint_values(robot, params.torque_offset),
+            encoder=joint_values(robot, params.encoder_offset),
             coulomb=coulomb,
             most=np.full(nu, params.presliding),
             stiffness=stiffness,
@@ -306,10 +314,11 @@ class Actuators(Participant):
             self.drive(sim.q, sim.v)
 
     def loads(self, v: Array) -> tuple[Array, Array]:
-        """Return the torque of the drives (nu,) in the last step, and the torque lost to friction (nv,) [N.m]."""
+        """Return the torque at the joints before friction (nu,) in the last step, and the friction (nv,) [N.m]."""
+        driven = self._drives.gain * self.effort + self._drives.offset
         lost = self.damping * v
-        lost[self._robot.idx_v] += self.effort - self.torque
-        return self.effort.copy(), lost
+        lost[self._robot.idx_v] += driven - self.torque
+        return driven, lost
 
     def reset(self, sim: Simulation) -> None:
         """Clear all commands, so that the drives are idle while the robot moves with ``sim.v``."""

@@ -24,7 +24,7 @@ class Observation:
         t: Time stamp of the measurements [s].
         joint_position: (nu,) [rad], in the order of ``Robot.joint_names``.
         joint_velocity: (nu,) [rad/s].
-        joint_effort: (nu,) [N.m], torque applied over the step that led here.
+        joint_effort: (nu,) [N.m], torque that the drives report for the step that led here.
         imu_orientation: (4,) quaternion x y z w of the IMU frame in the world.
         imu_angular_velocity: (3,) [rad/s], in the IMU frame.
         imu_linear_acceleration: (3,) [m/s^2], specific force in the IMU frame: +g along the upward axis at rest

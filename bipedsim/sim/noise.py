@@ -1,4 +1,4 @@
-"""Sensor errors: resolution, noise, bias and delay added to ideal measurements, repeatable from a seed."""
+"""Sensor errors: resolution, offset, noise, bias and delay of measurements, repeatable from a seed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,35 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from bipedsim.config import checked_seed, part_of
-from bipedsim.model import NoiseParams
+from bipedsim.model import NoiseParams, OffsetParams, Robot, joint_values
 from bipedsim.numerics import Array, Integers, box, entry, kernel, ready, zeros_of
 from bipedsim.sim.io import Observation
+
+
+class Offsets(NamedTuple):
+    """Store the fixed errors of the sensors; see :class:`bipedsim.model.OffsetParams`.
+
+    Attributes:
+        position: (nu,) of joint positions [rad].
+        gyro, accelerometer: (3,) in the IMU frame [rad/s], [m/s^2].
+        wrench: (K, 6) of the ankle sensors [N, N.m].
+    """
+
+    position: Annotated[Array, "nu"]
+    gyro: Annotated[Array, 3]
+    accelerometer: Annotated[Array, 3]
+    wrench: Annotated[Array, "K", 6]
+
+    @classmethod
+    def of(cls, params: OffsetParams, robot: Robot) -> Offsets:
+        """Return the offsets of the sensors of ``robot``."""
+        none = (0.0,) * 6
+        return cls(
+            position=joint_values(robot, params.encoder_offset),
+            gyro=np.array(params.gyro_offset),
+            accelerometer=np.array(params.accelerometer_offset),
+            wrench=np.array([params.foot_wrench_offset.get(sole.name, none) for sole in robot.soles]).reshape(-1, 6),
+        )
 
 
 class _SignalChain(NamedTuple):
@@ -19,6 +45,7 @@ class _SignalChain(NamedTuple):
         ideal, real: Input and output.
         line: (n + 1, 3 nu + 10 + 6 K) delayed measurements, n the delay in ticks. head: (1,) row written next.
         tilt_bias, gyro_bias, accelerometer_bias: (3,) in the IMU frame. yaw_bias: (1,). wrench_bias: (K, 6).
+        position_offset: (nu,) of joint positions [rad]. The other biases contain their offsets.
         rotation: (3,) work array.
     """
 
@@ -32,6 +59,7 @@ class _SignalChain(NamedTuple):
     accelerometer_bias: Annotated[Array, 3]
     yaw_bias: Annotated[Array, 1]
     wrench_bias: Annotated[Array, "K", 6]
+    position_offset: Annotated[Array, "nu"]
     rotation: Annotated[Array, 3]
 
 
@@ -110,7 +138,8 @@ def _corrupt(boxed, normal, first):
     nu = out.joint_position.shape[0]
     step = p.encoder_resolution
     for j in range(nu):
-        out.joint_position[j] = np.rint(row[j] / step) * step if step > 0.0 else row[j]
+        position = row[j] + c.position_offset[j]
+        out.joint_position[j] = np.rint(position / step) * step if step > 0.0 else position
         out.joint_velocity[j] = row[nu + j] + p.velocity_noise * normal[j]
         out.joint_effort[j] = row[2 * nu + j]
     _attitude(c, row[3 * nu :], normal[nu:])
@@ -137,6 +166,7 @@ class Noise:
         ideal: The ideal observation; its arrays are refilled in place.
         control_dt: Period of the observations [s].
         seed: At least 0.
+        offsets: Fixed errors of the sensors; none by default.
 
     Attributes:
         observation: The real observation; always the same object.
@@ -146,23 +176,27 @@ class Noise:
         ConfigError: The seed is no integer, or negative.
     """
 
-    def __init__(self, params: NoiseParams, ideal: Observation, control_dt: float, seed: int) -> None:
+    def __init__(
+        self, params: NoiseParams, ideal: Observation, control_dt: float, seed: int, offsets: Offsets | None = None
+    ) -> None:
         self._params = params
         self._ideal = ideal
         self._seed = checked_seed(seed)
         self._resets = 0
         nu, feet = len(ideal.joint_position), len(ideal.foot_wrench)
         self.observation = Observation.zeros(nu, feet)
+        self._offsets = zeros_of(Offsets, {"nu": nu, "K": feet}) if offsets is None else offsets
         ticks = round(params.measurement_delay / control_dt)
         self.delay = ticks * control_dt
         self._generator = np.random.Generator(np.random.Philox(0))
         self._normal = np.zeros(nu + 10 + 6 * feet)
         self._chain = zeros_of(
             _SignalChain,
-            {"n": ticks + 1, "m": 3 * nu + 10 + 6 * feet, "K": feet},
+            {"n": ticks + 1, "m": 3 * nu + 10 + 6 * feet, "K": feet, "nu": nu},
             params=part_of(NoiseParams, params),
             ideal=ideal,
             real=self.observation,
+            position_offset=self._offsets.position,
         )
         self._box = box(self._chain)
         self._corrupt = ready(_corrupt, self._box, self._normal, True)
@@ -178,16 +212,16 @@ class Noise:
         sequence = np.random.SeedSequence(self._seed, spawn_key=(self._resets,))
         self._resets += 1
         self._generator = np.random.Generator(np.random.Philox(sequence))
-        c, p = self._chain, self._params
+        c, p, fixed = self._chain, self._params, self._offsets
 
-        def bias(out: Array, largest: Any) -> None:
-            out[...] = self._generator.uniform(-1.0, 1.0, out.shape) * largest
+        def bias(out: Array, largest: Any, offset: Array | float = 0.0) -> None:
+            out[...] = self._generator.uniform(-1.0, 1.0, out.shape) * largest + offset
 
         bias(c.tilt_bias, p.attitude_bias)
         bias(c.yaw_bias, p.yaw_bias)
-        bias(c.gyro_bias, p.gyro_bias)
-        bias(c.accelerometer_bias, p.accelerometer_bias)
-        bias(c.wrench_bias, np.repeat([p.force_bias, p.torque_bias], 3))
+        bias(c.gyro_bias, p.gyro_bias, fixed.gyro)
+        bias(c.accelerometer_bias, p.accelerometer_bias, fixed.accelerometer)
+        bias(c.wrench_bias, np.repeat([p.force_bias, p.torque_bias], 3), fixed.wrench)
 
     def measure(self, first: bool = False) -> Observation:
         """Process the ideal observation of this tick and return the measurements that arrive at this tick.

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from bipedsim.dynamics import Joints
-from bipedsim.model import HardwareParams, NoiseParams, Robot, differs
+from bipedsim.model import HardwareParams, NoiseParams, OffsetParams, Robot, differs
 from bipedsim.numerics import Array
 from bipedsim.sim.height_scan import HeightScan
 from bipedsim.sim.io import Observation
-from bipedsim.sim.noise import Noise
+from bipedsim.sim.noise import Noise, Offsets
 from bipedsim.sim.participant import Participant, Simulation
 from bipedsim.sim.sensors import Sensors
 from bipedsim.sim.tick import Tick
@@ -21,7 +21,7 @@ class SensorSuite(Participant):
     """Make the observation that the controller receives.
 
     Args:
-        plant: The robot with the masses of the simulation.
+        plant: The simulated robot, with its masses and the mounting of its IMU.
         hardware: Parameters of the hardware.
         control_dt: Length of a tick [s].
         seed: Seed of the noise.
@@ -46,8 +46,9 @@ class SensorSuite(Participant):
     ) -> None:
         self._sensors = Sensors(plant, placed)
         self._noise: Noise | None = None
-        if differs(hardware, NoiseParams):
-            self._noise = Noise(hardware, self._sensors.observation, control_dt, seed)
+        if differs(hardware, NoiseParams) or differs(hardware, OffsetParams):
+            offsets = Offsets.of(hardware, plant)
+            self._noise = Noise(hardware, self._sensors.observation, control_dt, seed, offsets)
         self._scan = scan
         if scan is not None:
             self.observation.height_scan = scan.heights

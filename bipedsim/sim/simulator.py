@@ -87,7 +87,7 @@ class Simulator:
     Attributes:
         config: The arguments.
         robot: The robot that a controller knows.
-        plant: The simulated robot, whose masses may differ.
+        plant: The simulated robot, whose masses, reflected inertia and mounting of the IMU may differ.
         ground, physics_dt, control_dt, hardware: The arguments, with defaults filled in.
         q: (nq,) configuration, base position and quaternion x y z w first.
         v: (nv,) velocity, base linear and angular in the base frame first.

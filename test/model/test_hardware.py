@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,22 @@ import pinocchio as pin
 import pytest
 import yaml
 from paths import ROOT, STANDING
+from physics_support import G, box_robot, wheel_robot
 from refusals import refusal
 
 from bipedsim.cli.options import add_run_options, run_config
+from bipedsim.config import RunConfig
 from bipedsim.control.controllers import make_controller
 from bipedsim.errors import UnknownNameError
 from bipedsim.model import PRESETS, ROBOTS, HardwareParams, Robot, load_robot, read_hardware
-from bipedsim.recording.recording import Recording
+from bipedsim.recording.recording import Recording, load_npz
+from bipedsim.runs.replay import rerun
 from bipedsim.runs.runner import run
 from bipedsim.sim.io import Observation
 from bipedsim.sim.simulator import Simulator
 
+UNSET: tuple[Any, ...] = (None, {})
+"""Defaults of parameters that change nothing unless they are given."""
 MEASURED = [name for name in Observation.__slots__ if name != "t"]
 
 
@@ -193,11 +199,12 @@ def test_the_table_of_parameters_is_that_of_the_code() -> None:
     fields = {f.name: f for f in dataclasses.fields(HardwareParams)}
     assert list(shown) == list(fields)
     for name, (ideal, realistic, unit) in shown.items():
-        default = fields[name].default
+        default = getattr(HardwareParams(), name)
         assert unit == fields[name].metadata["unit"], name
         for cell, value in ((ideal, default), (realistic, PRESETS["realistic"].get(name, default))):
             values = [yaml.safe_load(word) for word in cell.split()]
-            assert [float(x) for x in values] == [float(x) for x in np.atleast_1d(value)], name
+            expected = [] if value in UNSET else np.atleast_1d(value)
+            assert [float(x) for x in values] == [float(x) for x in expected], name
 
 
 def test_a_file_describes_hardware(biped: Robot, tmp_path: Path) -> None:
@@ -213,6 +220,17 @@ def test_a_file_describes_hardware(biped: Robot, tmp_path: Path) -> None:
         ({"preset": "perfect"}, "preset", "perfect", "realistic"),
         ({"gyro": 1.0}, "parameter", "gyro", "gyro_noise"),
         ({"coulomb_friction": {"elbow": 1.0}}, "joint", "elbow", "l_knee"),
+        ({"torque_gain": {"elbow": 1.0}}, "joint", "elbow", "l_knee"),
+        ({"torque_offset": {"elbow": 1.0}}, "joint", "elbow", "l_knee"),
+        ({"encoder_offset": {"elbow": 1.0}}, "joint", "elbow", "l_knee"),
+        ({"armature": {"elbow": 1.0}}, "joint", "elbow", "l_knee"),
+        ({"foot_wrench_offset": {"middle": [0.0] * 6}}, "foot", "middle", "left"),
+        ({"bodies": {"trunk": {"mass": 1.0}}}, "link", "trunk", "base_link"),
+        ({"bodies": {"l_thigh": {"weight": 1.0}}}, "parameter", "weight", "mass"),
+        (
+            {"bodies": {"l_thigh": {"inertia": {"ixx": 1.0, "iyy": 1.0, "izz": 1.0, "xx": 1.0}}}},
+            *("parameter", "xx", "ixx"),
+        ),
     ],
 )
 def test_unknown_names_are_told_with_the_choices(biped: Robot, spec: Any, kind: str, name: str, choice: str) -> None:
@@ -230,8 +248,180 @@ def test_unknown_names_are_told_with_the_choices(biped: Robot, spec: Any, kind: 
         ({"com_shift": [1.0, 2.0]}, "hardware: com_shift", [1.0, 2.0]),
         ({"com_shift": [0.0, 0.0, "x"]}, "hardware: com_shift[2]", "x"),
         ({"corner_speed": 1.0, "no_load_speed": 0.5}, "hardware: no_load_speed", 0.5),
+        ({"torque_gain": {"l_knee": -1.0}}, "hardware: torque_gain.l_knee", -1.0),
+        ({"armature": -0.1}, "hardware: armature", -0.1),
+        ({"encoder_offset": {".*": 5.0}}, "hardware: encoder_offset..*", 5.0),
+        ({"foot_wrench_offset": {"left": [1.0, 2.0]}}, "hardware: foot_wrench_offset.left", [1.0, 2.0]),
+        ({"bodies": {"l_sole": {"mass": 1.0}}}, "hardware: bodies", "l_sole"),
+        ({"bodies": {"l_thigh": {"mass": 0.0}}}, "hardware: bodies.l_thigh.mass", 0.0),
+        ({"bodies": {"l_thigh": {"com": [0.0, 1.0]}}}, "hardware: bodies.l_thigh.com", [0.0, 1.0]),
+        (
+            {"bodies": {"l_thigh": {"inertia": {"ixx": 1.0, "iyy": 2.0, "izz": 4.0}}}},
+            "hardware: bodies.l_thigh.inertia",
+            {"ixx": 1.0, "ixy": 0.0, "ixz": 0.0, "iyy": 2.0, "iyz": 0.0, "izz": 4.0},
+        ),
+        (
+            {"bodies": {"l_thigh": {"inertia": {"ixx": 1.0, "iyy": 1.0, "izz": 1.0, "ixy": 1.5}}}},
+            "hardware: bodies.l_thigh.inertia",
+            {"ixx": 1.0, "ixy": 1.5, "ixz": 0.0, "iyy": 1.0, "iyz": 0.0, "izz": 1.0},
+        ),
     ],
 )
 def test_what_is_wrong_is_named(biped: Robot, spec: Any, place: str, value: Any) -> None:
     with refusal(place=place, value=value):
         read_hardware(spec, biped)
+
+
+IDENTIFIED: dict[str, Any] = {
+    "preset": "realistic",
+    "bodies": {
+        "base_link": {"mass": 45.0, "com": [0.01, -0.005, 0.2]},
+        "l_thigh": {"mass": 6.5, "inertia": {"ixx": 0.09, "iyy": 0.09, "izz": 0.02, "ixz": 0.001}},
+    },
+    "armature": {".*": 0.1, ".*_knee": 0.12},
+    "imu_rotation": [0.01, -0.02, 0.005],
+    "torque_gain": {".*": 0.98, "l_knee": 1.03},
+    "torque_offset": {".*_knee": 0.4},
+    "encoder_offset": {".*": 0.002, "r_hip_roll": -0.003},
+    "gyro_offset": [0.002, 0.0, -0.001],
+    "accelerometer_offset": [0.0, 0.05, 0.02],
+    "foot_wrench_offset": {"left": [1.0, -2.0, 3.0, 0.1, 0.2, -0.3]},
+}
+"""Parameters of a robot as they may follow from its measurements."""
+
+
+def test_a_body_replaces_mass_com_and_inertia_of_the_plant_alone(biped: Robot) -> None:
+    before = [pin.Inertia(inertia) for inertia in biped.model.inertias]
+    sim = Simulator(biped, hardware={"bodies": IDENTIFIED["bodies"]})
+    assert sim.robot is biped
+    assert all(now == was for now, was in zip(biped.model.inertias, before, strict=True))
+    trunk, thigh = (sim.plant.model.inertias[biped.model.getJointId(name)] for name in ("root_joint", "l_hip_pitch"))
+    assert (trunk.mass, thigh.mass) == (45.0, 6.5)
+    np.testing.assert_array_equal(trunk.lever, [0.01, -0.005, 0.2])
+    np.testing.assert_array_equal(trunk.inertia, before[1].inertia)
+    np.testing.assert_array_equal(thigh.lever, before[biped.model.getJointId("l_hip_pitch")].lever)
+    np.testing.assert_array_equal(thigh.inertia, [[0.09, 0.0, 0.001], [0.0, 0.09, 0.0], [0.001, 0.0, 0.02]])
+
+
+def test_a_body_at_rest_presses_with_its_weight_under_its_com(tmp_path: Path) -> None:
+    mass, com = 3.7, np.array([0.021, -0.013, 0.1])
+    box = box_robot(tmp_path, [(0.1, 0.05), (-0.1, 0.05), (-0.1, -0.05), (0.1, -0.05)])
+    sim = Simulator(box, hardware={"bodies": {"body": {"mass": mass, "com": com.tolist()}}})
+    for _ in range(50):
+        sim.step(np.zeros(0))
+    assert sim.contact.wrench[0, 2] == pytest.approx(mass * G, rel=1e-9)
+    np.testing.assert_allclose(sim.contact.cop[0], com[:2], atol=1e-9)
+    assert box.mass == 2.0
+
+
+def test_a_foot_sensor_measures_what_a_leg_gained(biped: Robot) -> None:
+    """The first observation is at rest: 3 kg at the CoM of the trunk or in a shank load the ankle sensors alike."""
+    plain = Simulator(biped)
+    for link in ("base_link", "l_shank"):
+        heavy = Simulator(biped, hardware={"bodies": {link: {"mass": body_mass(biped, link) + 3.0}}})
+        assert heavy.plant.mass == pytest.approx(biped.mass + 3.0, rel=1e-12)
+        loads = []
+        for sim in (plain, heavy):
+            controller = make_controller("posture", biped, {}, sim.control_dt)
+            observation = sim.reset()
+            controller.reset(observation)
+            for _ in range(4000):
+                observation = sim.step(controller.update(observation).tau_joint)
+            loads.append(observation.foot_wrench[:, 2].sum())
+        assert loads[1] - loads[0] == pytest.approx(3.0 * G, rel=2e-3)
+
+
+def body_mass(robot: Robot, link: str) -> float:
+    model = robot.model
+    return float(model.inertias[model.frames[model.getFrameId(link, pin.BODY)].parentJoint].mass)
+
+
+def test_links_that_are_fixed_to_each_other_are_one_body_with_one_name() -> None:
+    """The neck of iCub is a part of its chest."""
+    robot = load_robot("icub")
+    mass = body_mass(robot, "chest")
+    assert body_mass(robot, "neck_1") == mass
+    plant = Simulator(robot, hardware={"bodies": {"chest": {"mass": 2.0 * mass}}}).plant
+    assert plant.mass == pytest.approx(robot.mass + mass, rel=1e-12)
+    with refusal(place="hardware: bodies", value="neck_1"):
+        read_hardware({"bodies": {"neck_1": {"mass": 2.0 * mass}}}, robot)
+
+
+def test_a_link_that_is_fixed_to_the_world_has_no_mass_to_change(tmp_path: Path) -> None:
+    wheel = wheel_robot(tmp_path, 0.1, 20.0, 5.0)
+    with refusal(place="hardware: bodies", value="stand"):
+        read_hardware({"bodies": {"stand": {"mass": 1.0}}}, wheel)
+
+
+def test_armature_is_that_of_a_robot_yaml_to_the_bit(biped: Robot, tmp_path: Path) -> None:
+    folder = tmp_path / "biped14"
+    shutil.copytree(biped.source.parent, folder)
+    text = (folder / "robot.yaml").read_text()
+    (folder / "robot.yaml").write_text(text.replace("armature:\n  .*: 0.1", "armature: {.*: 0.13, l_knee: 0.2}"))
+    other = load_robot(folder / "robot.yaml")
+    assert other.model.armature[other.idx_v[3]] == 0.2
+    for preset in ("ideal", "realistic"):
+        described = Simulator(other, hardware=preset, seed=2)
+        overlay = {"preset": preset, "armature": {".*": 0.13, "l_knee": 0.2}}
+        replaced = Simulator(biped, hardware=overlay, seed=2)
+        for tick in range(200):
+            tau = 5.0 * np.sin(0.05 * tick + np.arange(biped.nu))
+            described.step(tau)
+            replaced.step(tau)
+            assert described.q.tobytes() == replaced.q.tobytes()
+            assert described.v.tobytes() == replaced.v.tobytes()
+    assert replaced.robot is biped
+    assert (biped.model.armature[biped.idx_v] == 0.1).all()
+    # A joint that is not named keeps the value of robot.yaml.
+    assert Simulator(biped, hardware={"armature": {"l_knee": 0.2}}).plant.model.armature[biped.idx_v[4]] == 0.1
+
+
+def test_a_joint_without_any_inertia_is_refused(tmp_path: Path) -> None:
+    wheel = wheel_robot(tmp_path, 0.1, 20.0, 5.0, "armature: 0.1\n")
+    point = {"disc": {"mass": 1.0, "com": [0.0, 0.0, 0.0], "inertia": {"ixx": 0.0, "iyy": 0.0, "izz": 0.0}}}
+    Simulator(wheel, hardware={"bodies": point})
+    with refusal(place="hardware: bodies, armature"):
+        Simulator(wheel, hardware={"bodies": point, "armature": 0.0})
+
+
+def test_a_turned_imu_measures_the_same_motion_in_its_own_axes(biped: Robot) -> None:
+    rotation = [0.05, -0.1, 0.2]
+    turn = pin.exp3(np.array(rotation))
+    mounting = pin.SE3(pin.exp3(np.array([0.3, 0.2, -0.5])), biped.placement_joint_imu.translation)
+    robot = dataclasses.replace(biped, placement_joint_imu=mounting)
+    plain, turned = Simulator(robot), Simulator(robot, hardware={"imu_rotation": rotation})
+    assert turned.robot is robot
+    for tick in range(100):
+        tau = 10.0 * np.sin(0.1 * tick + np.arange(biped.nu))
+        true, seen = plain.step(tau), turned.step(tau)
+        assert plain.q.tobytes() == turned.q.tobytes()
+        np.testing.assert_allclose(turn @ seen.imu_angular_velocity, true.imu_angular_velocity, atol=1e-12)
+        np.testing.assert_allclose(turn @ seen.imu_linear_acceleration, true.imu_linear_acceleration, atol=1e-10)
+        axes = [pin.Quaternion(observation.imu_orientation).matrix() for observation in (true, seen)]
+        np.testing.assert_allclose(axes[1], axes[0] @ turn, atol=1e-12)
+
+
+def test_sensors_have_the_offsets_of_their_foot_and_joint(biped: Robot) -> None:
+    offsets = {key: IDENTIFIED[key] for key in IDENTIFIED if key.endswith("_offset") and key != "torque_offset"}
+    plain, shifted = Simulator(biped).reset(), Simulator(biped, hardware=offsets).reset()
+    expected = np.full(biped.nu, 0.002)
+    expected[biped.joint_names.index("r_hip_roll")] = -0.003
+    np.testing.assert_allclose(shifted.joint_position - plain.joint_position, expected, atol=1e-15)
+    np.testing.assert_allclose(shifted.foot_wrench[0] - plain.foot_wrench[0], [1.0, -2.0, 3.0, 0.1, 0.2, -0.3])
+    np.testing.assert_array_equal(shifted.foot_wrench[1], plain.foot_wrench[1])
+    np.testing.assert_allclose(shifted.imu_angular_velocity, [0.002, 0.0, -0.001], atol=1e-15)
+    difference = shifted.imu_linear_acceleration - plain.imu_linear_acceleration
+    np.testing.assert_allclose(difference, [0.0, 0.05, 0.02], atol=1e-14)
+
+
+@pytest.mark.parametrize("controller", ["posture", "user_controllers:Stiff"])
+def test_a_run_with_an_overlay_file_is_recorded_and_repeats_to_the_bit(controller: str, tmp_path: Path) -> None:
+    overlay = tmp_path / "identified.yaml"
+    overlay.write_text(yaml.safe_dump(IDENTIFIED))
+    config = RunConfig(controller=controller, duration=0.3, hardware=str(overlay), seed=4)
+    run(config)[0].save(tmp_path / "run.npz")
+    # The recording contains the parameters, so it does not need the file.
+    overlay.unlink()
+    again = rerun(load_npz(tmp_path / "run.npz"))
+    assert again.first is None
+    assert {"joint_position", "imu_orientation", "ankle_wrench"} <= set(again.compared)

@@ -214,6 +214,24 @@ def test_a_robots_measured_torques_are_commands(tmp_path: Path) -> None:
     assert done.errors["joint_position l_knee"]["max"] < 0.05
 
 
+def test_a_robots_recording_is_repeated_with_its_identified_hardware(tmp_path: Path) -> None:
+    """The run begins at the true joint positions, and the measured torques pass through the gains of the drives."""
+    overlay = {
+        "torque_gain": {".*": 0.95, ".*_knee": 1.05},
+        "torque_offset": {".*_knee": 0.5},
+        "encoder_offset": {".*": 0.03, "l_knee": -0.04},
+    }
+    recording = recorded(tmp_path, hardware=overlay)
+    of_a_robot = replace(recording, run={}, joint_command=np.full_like(recording.joint_command, np.nan))
+    done = rerun(of_a_robot, Changes(hardware=overlay))
+    exact = rerun(replace(recorded(tmp_path), run={}, joint_command=of_a_robot.joint_command))
+    for joint in ("l_knee", "r_hip_roll"):
+        name = f"joint_position {joint}"
+        # The rest of the error is that of the base, which begins at rest, and of the pushes.
+        assert done.errors[name]["max"] < 2.0 * exact.errors[name]["max"] + 1e-3
+        assert rerun(of_a_robot).errors[name]["max"] > done.errors[name]["max"] + 0.01
+
+
 def test_closed_chains_are_repeated_and_known_from_what_is_recorded(tmp_path: Path) -> None:
     """Joints without a drive are in no recording: the loops say where they are, and a robot's run begins with them."""
     recording = recorded(tmp_path, robot="parallel_ankles")

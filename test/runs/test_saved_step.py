@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,9 +20,10 @@ from bipedsim.runs.saved_step import replay_step, save_step
 from bipedsim.sim.simulator import Simulator
 
 
-def test_a_step_under_a_push_is_taken_again_under_that_push(tmp_path: Path) -> None:
+@pytest.mark.parametrize("hardware", [{}, {"bodies": {"base_link": {"mass": 40.0}}, "armature": {".*_knee": 0.2}}])
+def test_a_step_under_a_push_is_taken_again_under_that_push(tmp_path: Path, hardware: dict[str, Any]) -> None:
     """The feet carry it with the robot, to the bit under the model of the run."""
-    sim = Simulator(load_robot("biped14"))
+    sim = Simulator(load_robot("biped14"), hardware=hardware)
     begun = {"q": sim.q.copy(), "v": sim.v.copy(), "torque": standing_torque(sim.robot)}
 
     def keep(_contact: object, push: np.ndarray) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from physics_support import wheel_robot
+from physics_support import G, wheel_robot
 from refusals import refusal
 
 from bipedsim.config.run import RunConfig
@@ -213,3 +214,72 @@ def test_friction_takes_coulombs_work_and_the_energy_balance_closes_to_first_ord
     way = np.abs(np.diff(recording.joint_position, axis=0)).sum()
     assert lost[1] == pytest.approx(friction * way, rel=0.01)
     assert lost[0] == pytest.approx(lost[1], rel=2e-3)
+
+
+def test_gain_and_offset_act_between_the_drive_and_the_joint(wheel: Robot) -> None:
+    """Speed and angle of a constant torque 0.9 tau + 1, while the drive reports tau."""
+    tau = 2.0
+    sim = Simulator(wheel, hardware={"torque_gain": 0.9, "torque_offset": 1.0})
+    for tick in range(1, 501):
+        observation = sim.step(np.array([tau]))
+        assert observation.joint_effort[0] == tau
+        assert sim.v[0] == pytest.approx((0.9 * tau + 1.0) / INERTIA * tick * H, rel=1e-12)
+    assert sim.command.tau_joint[0] == tau
+
+
+def test_a_pendulum_hangs_where_the_torque_at_the_joint_holds_it(tmp_path: Path) -> None:
+    mass, length, tau = 2.0, 0.5, 4.0
+    pendulum = wheel_robot(tmp_path, INERTIA, EFFORT, SPEED, axis="0 1 0")
+    body = {"disc": {"mass": mass, "com": [0.0, 0.0, -length]}}
+    hardware = {"bodies": body, "viscous_friction": 3.0, "torque_gain": 0.9, "torque_offset": 1.0}
+    sim = Simulator(pendulum, hardware=hardware, control_dt=10.0)
+    observation = sim.step(np.array([tau]))
+    assert observation.joint_position[0] == pytest.approx(np.arcsin((0.9 * tau + 1.0) / (mass * G * length)), rel=1e-9)
+    assert observation.joint_effort[0] == tau
+
+
+def test_limits_of_a_drive_are_those_of_the_torque_that_it_reports(wheel: Robot) -> None:
+    sim = Simulator(wheel, hardware={"torque_gain": 0.5, "torque_offset": 3.0, "clip_effort": True})
+    assert sim.step(np.array([1e3])).joint_effort[0] == EFFORT
+    assert sim.v[0] == pytest.approx((0.5 * EFFORT + 3.0) / INERTIA * H, rel=1e-12)
+
+
+@pytest.mark.parametrize("gain", [0.7, 1.5])
+def test_a_motor_with_a_gain_settles_on_its_torque_speed_line(wheel: Robot, gain: float) -> None:
+    """The steady speed is where the gain times the line crosses viscous friction minus the offset."""
+    viscous, offset = 2.0, -0.5
+    line = {"clip_effort": True, "corner_speed": 0.8, "no_load_speed": 0.81, "viscous_friction": viscous}
+    sim = Simulator(wheel, hardware={**line, "torque_gain": gain, "torque_offset": offset})
+    no_load, slope = 0.81 * SPEED, EFFORT / (0.01 * SPEED)
+    speeds = []
+    for _ in range(1000):
+        sim.step(np.array([1e3]))
+        speeds.append(sim.v[0])
+    assert speeds[-1] == pytest.approx((gain * slope * no_load + offset) / (gain * slope + viscous), rel=1e-9)
+    assert np.ptp(speeds[-100:]) < 1e-9
+
+
+def test_gains_per_joint_use_the_patterns_of_robot_yaml(biped: Robot) -> None:
+    hardware = {"torque_gain": {".*_knee": 0.5, "l_knee": 0.8}, "torque_offset": {"r_.*": 0.25}}
+    drives = Simulator(biped, hardware=hardware).drives
+    drives.take(np.ones(biped.nu))
+    drives.drive(biped.q_nominal, np.zeros(biped.model.nv))
+    gain = [{"l_knee": 0.8, "r_knee": 0.5}.get(joint, 1.0) for joint in biped.joint_names]
+    offset = [0.25 * joint.startswith("r_") for joint in biped.joint_names]
+    np.testing.assert_allclose(drives.torque, np.add(gain, offset), rtol=1e-15)
+    np.testing.assert_array_equal(drives.effort, np.ones(biped.nu))
+
+
+def test_gain_and_offset_are_work_of_the_drives_and_no_loss() -> None:
+    """In a squat, the energy balance closes to first order, and friction takes its torque times the displacement."""
+    residuals, friction = [], 3.0
+    for substeps in (1, 2):
+        meter = Meter()
+        errors = {"torque_gain": {".*": 0.95, ".*knee": 1.1}, "torque_offset": 2.0}
+        hardware = {**errors, "coulomb_friction": friction, "presliding": 1e-4}
+        settings = RunConfig(scenario="squat", duration=1.0, hardware=hardware, physics_dt=H / substeps)
+        recording, _ = run(settings, observer=meter)
+        residuals.append(np.abs(meter.residual).max())
+    assert 1.8 < residuals[0] / residuals[1] < 2.2
+    displacement = np.abs(np.diff(recording.joint_position, axis=0)).sum()
+    assert meter.energies[-1, 2] == pytest.approx(friction * displacement, rel=0.02)

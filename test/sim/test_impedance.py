@@ -324,3 +324,26 @@ def test_a_decimation_that_is_none_is_refused(biped: Robot, wrong: object) -> No
     controller.decimation = wrong  # type: ignore[assignment]
     with refusal(place="decimation", value=wrong):
         Guard(controller, biped)
+
+
+def test_an_encoder_offset_shifts_the_equilibrium_and_a_drive_does_not_see_it(wheel: Robot) -> None:
+    offset, target = 0.03, 0.2
+    sim = Simulator(wheel, hardware={"encoder_offset": offset}, control_dt=3.0)
+    observation = sim.step(one(target, 40.0, 4.0))
+    assert sim.q[0] == pytest.approx(target - offset, abs=1e-12)
+    assert observation.joint_position[0] == pytest.approx(target, abs=1e-12)
+    assert observation.joint_effort[0] == pytest.approx(0.0, abs=1e-10)
+
+
+def test_a_drive_and_a_host_have_the_same_encoder(biped: Robot) -> None:
+    """The law in the host, with the measured positions, gives the torque of the drives at every step."""
+    hardware = {"encoder_offset": {".*": 0.01, ".*_knee": -0.02}}
+    drives, host = Simulator(biped, hardware=hardware), Simulator(biped, hardware=hardware)
+    kp, kd = joint_gains(biped, H)
+    seen = host.reset()
+    for _ in range(100):
+        drives.step(Command(np.zeros(biped.nu), biped.posture, np.zeros(biped.nu), kp, kd))
+        tau = kp * (biped.posture - seen.joint_position) - kd * seen.joint_velocity
+        seen = host.step(np.clip(tau, -biped.effort_limit, biped.effort_limit))
+        np.testing.assert_allclose(drives.q, host.q, rtol=0.0, atol=1e-12)
+    assert np.abs(host.q[biped.idx_q] - biped.posture).max() > 0.005

@@ -16,7 +16,7 @@ from scipy.stats import chi2, kstest
 from bipedsim.errors import ConfigError
 from bipedsim.model import NoiseParams
 from bipedsim.sim.io import Observation
-from bipedsim.sim.noise import Noise
+from bipedsim.sim.noise import Noise, Offsets
 
 NU, FEET = 4, 2
 REALISTIC = NoiseParams(
@@ -213,3 +213,39 @@ def test_what_is_no_seed_is_refused(seed: object) -> None:
     with pytest.raises(ConfigError) as caught:
         Noise(REALISTIC, truth(), 1e-3, seed)  # type: ignore[arg-type]
     assert (caught.value.place, caught.value.value) == ("seed", seed)
+
+
+def test_offsets_are_the_same_after_every_reset_and_add_to_biases() -> None:
+    ideal = truth()
+    rng = np.random.default_rng(2)
+    offsets = Offsets(rng.normal(size=NU), rng.normal(size=3), rng.normal(size=3), rng.normal(size=(FEET, 6)))
+    fixed, biased, both = (
+        Noise(params, ideal, 1e-3, seed=3, offsets=part)
+        for params, part in ((NoiseParams(), offsets), (BIASED, None), (BIASED, offsets))
+    )
+    for _ in range(3):
+        for noise in (fixed, biased, both):
+            noise.reset()
+            noise.measure(first=True)
+        for name, added in (
+            ("joint_position", offsets.position),
+            ("joint_velocity", 0.0),
+            ("joint_effort", 0.0),
+            ("imu_orientation", 0.0),
+            ("imu_angular_velocity", offsets.gyro),
+            ("imu_linear_acceleration", offsets.accelerometer),
+            ("foot_wrench", offsets.wrench),
+        ):
+            true, drawn = getattr(ideal, name), getattr(biased.observation, name)
+            np.testing.assert_allclose(getattr(fixed.observation, name), true + added, atol=1e-14)
+            np.testing.assert_allclose(getattr(both.observation, name), drawn + added, atol=1e-14)
+
+
+def test_an_encoder_counts_from_its_offset() -> None:
+    """A resolution rounds the position that the encoder sees."""
+    ideal, resolution = truth(), 0.1
+    offsets = Offsets(np.full(NU, 0.04), np.zeros(3), np.zeros(3), np.zeros((FEET, 6)))
+    noise = Noise(NoiseParams(encoder_resolution=resolution), ideal, 1e-3, 0, offsets)
+    noise.reset()
+    measured = noise.measure(first=True).joint_position
+    np.testing.assert_allclose(measured, resolution * np.rint((ideal.joint_position + 0.04) / resolution), atol=1e-15)

@@ -142,7 +142,7 @@ def standing_torque(robot: Robot) -> np.ndarray:
 
 WHEEL_URDF = """<robot name="wheel"><link name="stand"/><link name="disc"><inertial><mass value="1"/>
 <inertia ixx="0.05" ixy="0" ixz="0" iyy="0.05" iyz="0" izz="{inertia}"/></inertial></link>
-<joint name="axle" type="revolute"><parent link="stand"/><child link="disc"/><origin xyz="0 0 9"/><axis xyz="0 0 1"/>
+<joint name="axle" type="revolute"><parent link="stand"/><child link="disc"/><origin xyz="0 0 9"/><axis xyz="{axis}"/>
 <limit lower="-1000" upper="1000" effort="{effort}" velocity="{speed}"/></joint></robot>"""
 
 WHEEL_YAML = """name: wheel
@@ -153,8 +153,10 @@ feet: {point: {frame: disc, vertices: [[0.0, 0.0]]}}
 """
 
 
-def wheel_robot(folder: Path, inertia: float, effort: float, speed: float, more: str = "") -> Robot:
+def wheel_robot(
+    folder: Path, inertia: float, effort: float, speed: float, more: str = "", axis: str = "0 0 1"
+) -> Robot:
     """Return a disc with a moment of inertia [kg.m^2], a drive with its limits [N.m], [rad/s], and more YAML."""
-    (folder / "wheel.urdf").write_text(WHEEL_URDF.format(inertia=inertia, effort=effort, speed=speed))
+    (folder / "wheel.urdf").write_text(WHEEL_URDF.format(inertia=inertia, effort=effort, speed=speed, axis=axis))
     (folder / "robot.yaml").write_text(WHEEL_YAML + more)
     return load_robot(folder / "robot.yaml")
