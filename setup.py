@@ -10,7 +10,9 @@ from setuptools import find_packages, setup
 NAME = "bipedsim"
 PACKAGES = (NAME, f"{NAME}_ros", f"{NAME}_studies")
 ROS_COMMANDS = ("up", "teleop", "control", "check-robot", "ros2-control", "env", "doctor")
-STUDIES_COMMANDS = ("reproduce", "compare", "push-map", "score", "study", "margins", "modes", "poincare", "bench")
+STUDIES_COMMANDS = (
+    *("reproduce", "compare", "push-map", "score", "study", "margins", "modes", "poincare", "bench", "identify"),
+)
 NODES = ("sim_node", "controller_node", "recorder_node", "commander_node", "teleop_node", "view_node", "unitree_node")
 
 # A wheel puts console scripts into bin/, but `ros2 run` looks only in lib/<package>/: this goes there and calls those.

@@ -64,3 +64,10 @@ BENCH = CliCommand(
     "docs/benchmarks.md.",
     "bipedsim_studies.bench.command",
 )
+
+IDENTIFY = CliCommand(
+    "estimate masses, friction, armature and offsets of a robot from its recordings",
+    "Estimate the parameters of a robot from recordings in which it stands, squats, sways and walks, with 95 % "
+    "intervals. Write them as hardware for other commands. See docs/identify.md.",
+    "bipedsim_studies.identify.command",
+)

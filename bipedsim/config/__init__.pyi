@@ -7,6 +7,7 @@ from .content import (
     package_digest as package_digest,
 )
 from .fields import (
+    PerJoint as PerJoint,
     Polygon as Polygon,
     Vector as Vector,
     checked_seed as checked_seed,

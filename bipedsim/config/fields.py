@@ -18,6 +18,8 @@ Vector = tuple[float, float, float]
 """Three numbers; a list in files."""
 Polygon = tuple[tuple[float, float], ...]
 """Points [x, y]."""
+PerJoint = float | Mapping[str, float]
+"""One number for all joints, or joint name or regular expression to number."""
 
 
 def param(  # noqa: PLR0913 -- each keyword states one property of the parameter, and most parameters have few

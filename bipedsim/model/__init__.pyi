@@ -8,6 +8,7 @@ from .gains import (
     joint_gains as joint_gains,
 )
 from .hardware import (
+    body_links as body_links,
     differs as differs,
     joint_values as joint_values,
     perturbed as perturbed,

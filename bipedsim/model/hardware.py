@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.config import check_all, from_mapping, in_braces, numbers_per_joint, read_yaml
+from bipedsim.config import PerJoint, check_all, from_mapping, in_braces, numbers_per_joint, read_yaml
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model.inertia import inertia_problem, mass_matrix_problem
 from bipedsim.model.presets import IDEAL, PRESETS, HardwareParams, InertialConfig, PlantParams
 from bipedsim.model.robot import Robot
-from bipedsim.model.schema import InertiaConfig, PerJoint
+from bipedsim.model.schema import InertiaConfig
 from bipedsim.model.urdf import inertia_matrix, inertia_values
 from bipedsim.numerics import Array
 
@@ -100,6 +100,15 @@ def _check_feet(offsets: Iterable[str], feet: Sequence[str], where: str) -> None
             raise UnknownNameError("foot", foot, feet, f"{where}: foot_wrench_offset")
 
 
+def body_links(model: pin.Model) -> dict[int, str]:
+    """Return the link that each joint moves; all later links of the joint are fixed to it. Joint 0 is the world."""
+    links: dict[int, str] = {}
+    for frame in model.frames:
+        if frame.type == pin.BODY:
+            links.setdefault(int(frame.parentJoint), frame.name)
+    return links
+
+
 def _bodies(model: pin.Model, bodies: Mapping[str, InertialConfig], where: str) -> dict[int, pin.Inertia]:
     """Return the inertias that ``bodies`` defines, by the joint that carries the body.
 
@@ -107,12 +116,8 @@ def _bodies(model: pin.Model, bodies: Mapping[str, InertialConfig], where: str) 
         ConfigError: A link is fixed to another one, whose name its rigid body has, or an inertia is impossible.
         UnknownNameError: A link does not exist.
     """
-    frames = [frame for frame in model.frames if frame.type == pin.BODY]
-    carried = {frame.name: int(frame.parentJoint) for frame in frames}
-    # The first link of a joint has the frame of the joint. All later ones are fixed to it.
-    link_of: dict[int, str] = {}
-    for frame in frames:
-        link_of.setdefault(int(frame.parentJoint), frame.name)
+    carried = {frame.name: int(frame.parentJoint) for frame in model.frames if frame.type == pin.BODY}
+    link_of = body_links(model)
     names = [link for joint, link in link_of.items() if joint > 0]
     inertias: dict[int, pin.Inertia] = {}
     for link, body in bodies.items():

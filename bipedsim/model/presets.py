@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bipedsim.config import Vector, param
+from bipedsim.config import PerJoint, Vector, param
 from bipedsim.errors import ConfigError
-from bipedsim.model.schema import PerJoint
 
 Wrench = tuple[float, float, float, float, float, float]
 """Force and torque; a list of six numbers in files."""

@@ -13,15 +13,13 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.config import Polygon, Vector, from_file, param
+from bipedsim.config import PerJoint, Polygon, Vector, from_file, param
 from bipedsim.errors import ConfigError, UnknownNameError, install
 from bipedsim.model.loops import CONNECT, WELD
 
 PACKAGE = "example-robot-data"
 STRICT, MEND = "strict", "mend"
 """Handling of an inertia that is impossible for a rigid body: refuse the robot, or correct the inertia."""
-PerJoint = float | Mapping[str, float]
-"""One number for all joints, or a mapping from joint name or regular expression to number."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,60 @@
+"""Implement the command ``bipedsim identify``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from bipedsim.cli import add_recorded, add_span
+from bipedsim_studies.study import add_output, output, shows_progress
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument(
+        "recordings", type=Path, nargs="+", metavar="RUN", help="bag folders, .mcap or .npz of one robot"
+    )
+    add_recorded(parser, ground=False)
+    add_span(parser)
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="YAML", help="write the hardware, for the option --hardware"
+    )
+    add_output(parser)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Estimate the parameters of a robot and print them.
+
+    Raises:
+        ConfigError, RecordingError: A recording cannot be used; the message says why.
+    """
+    from bipedsim.analysis import load_run, robot_of
+    from bipedsim.config import ProgressBar
+    from bipedsim.errors import EXIT_INCOMPLETE, EXIT_OK
+    from bipedsim.model import load_robot
+    from bipedsim_studies.identify.delay import command_delay
+    from bipedsim_studies.identify.estimation import ITERATIONS, estimate
+    from bipedsim_studies.identify.overlay import overlay, write_overlay
+    from bipedsim_studies.identify.report import as_json, as_text, plot
+    from bipedsim_studies.identify.signals import signals_of
+
+    recordings = [load_run(path, start=args.start, stop=args.stop) for path in args.recordings]
+    robot = load_robot(args.robot) if args.robot else robot_of(recordings[0])
+    signals = [signals_of(each, robot, str(path)) for path, each in zip(args.recordings, recordings, strict=True)]
+    with ProgressBar(total=ITERATIONS, desc="identify", unit="iteration", disable=not shows_progress(args)) as bar:
+        result = estimate(robot, signals, bar.update)
+    longest = max(recordings, key=len)
+    delay = command_delay(longest)
+    seconds = None if delay is None else delay[0]
+    title = f"{robot.name}: parameters from {sum(len(each) for each in signals) / 50:.0f} s"
+    output(
+        args, lambda: as_json(result, seconds), lambda: as_text(result, delay), lambda path: plot(result, title, path)
+    )
+    if args.output:
+        write_overlay(args.output, overlay(robot, result, seconds, args.recordings))
+        if not args.json:
+            effect = f"bipedsim replay {args.recordings[0]} --hardware {args.output}"
+            print(f"wrote {args.output}; see the effect with: {effect}")
+    if not result.converged and not args.json:
+        print("the estimate has not converged: use more or longer recordings with more motion")
+    return EXIT_OK if result.converged else EXIT_INCOMPLETE

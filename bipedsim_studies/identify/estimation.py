@@ -1,0 +1,157 @@
+"""Estimate the parameters of a robot by instrumental variables, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bipedsim.model import Robot
+from bipedsim.numerics import Array, Flags
+from bipedsim_studies.identify.equations import Equations, Rows
+from bipedsim_studies.identify.parameters import KINDS, Parameters, parameters_of
+from bipedsim_studies.identify.signals import RATE, SMOOTHED, TAPS, Signals, predicted
+
+ITERATIONS = 20
+SETTLED = 8
+"""Iterations after which the weights of the equations do not change any more, so that the others converge."""
+CONVERGED = 0.1
+"""Step of an iteration, in standard deviations of the estimate, at which it counts as converged."""
+CORRELATED = 0.5
+"""Time over which residuals are correlated [s]; Newey and West's estimate of their covariance reaches as far."""
+REPEATED = 0.1
+"""Time over which errors of the model count as constant [s], since they repeat with the motion."""
+INDEPENDENT = RATE * 2.0 / 3.0 * (SMOOTHED + TAPS / RATE)
+"""Rows from one independent sample to the next one."""
+OUTLIER = 2.0
+"""Residual of a row in standard deviations from which its weight decreases (Huber)."""
+LEARNT = 0.5
+"""Share of the expected standard deviation below which a number was learnt from the data."""
+_FLOOR, _FLOORS = 0.05, (3e-3, 50.0)
+_Z95 = 1.959964
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Store the result: p numbers and their uncertainty.
+
+    Attributes:
+        parameters: Description of the numbers.
+        values: (p,) estimates.
+        covariance: (p, p).
+        residual: (R,) robust standard deviations of the equations beyond the noise of the sensors.
+        converged: Whether the iteration has converged.
+    """
+
+    parameters: Parameters
+    values: Array
+    covariance: Array
+    residual: Array
+    converged: bool
+
+    @property
+    def deviation(self) -> Array:
+        """Standard deviations (p,)."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def half_width(self) -> Array:
+        """Half widths (p,) of the 95 % intervals."""
+        return _Z95 * self.deviation
+
+    @property
+    def identified(self) -> Flags:
+        """Whether the data tell each number (p,) as precisely as its kind asks for."""
+        kinds = [KINDS[kind] for kind in self.parameters.kinds]
+        # A mass is a logarithm: its share is the number itself.
+        shares = [1.0 if name == "mass" else abs(x) for name, x in zip(self.parameters.kinds, self.values, strict=True)]
+        wanted = [max(kind.precise, kind.relative * share) for kind, share in zip(kinds, shares, strict=True)]
+        return (self.half_width <= wanted) & (self.deviation < LEARNT * self.parameters.spread)
+
+
+def estimate(robot: Robot, recordings: Sequence[Signals], progress: Callable[[], object] | None = None) -> Estimate:
+    """Estimate the parameters of a robot.
+
+    The equations are linearised and solved by two-stage least squares with weights, in the manner of Gauss and Newton.
+    The instruments are the derivatives at signals that were predicted from their past
+    (:func:`bipedsim_studies.identify.predicted`). The expectation before any data is a further, weak measurement.
+
+    Args:
+        robot: The robot as described.
+        recordings: Signals of one or more recordings.
+        progress: Called after each iteration.
+    """
+    parameters = parameters_of(robot)
+    equations = Equations(robot, parameters)
+    pasts = [predicted(signals) for signals in recordings]
+    values, floor, converged = parameters.start.copy(), np.full(equations.n_rows, _FLOOR), False
+    expected = np.diag(parameters.spread**-2.0)
+    positive = np.array([KINDS[kind].positive for kind in parameters.kinds])
+    for iteration in range(ITERATIONS):
+        sums, residuals = _Sums(len(values)), []
+        for signals, past in zip(recordings, pasts, strict=True):
+            rows, instruments = equations.rows(signals, values), equations.rows(past, values).slope
+            residuals.append(sums.add(rows, instruments, signals.noise, floor, past.begin))
+        gain = np.linalg.solve(sums.zz + 1e-6 * expected, sums.zj).T
+        normal = gain @ sums.zj + expected
+        step = -np.linalg.solve(normal, gain @ sums.zr + expected @ (values - parameters.start))
+        target = np.where(positive, np.maximum(values + step, 0.0), values + step)
+        step, values = target - values, target
+        if 0 < iteration < SETTLED:
+            known = ~np.isnan(squares := np.vstack(residuals)).all(axis=0)
+            floor[known] = np.clip(np.sqrt(np.nanmean(squares[:, known], axis=0)), *_FLOORS)
+        inverse = np.linalg.inv(normal)
+        covariance = inverse @ (gain @ sums.scatter @ gain.T + expected) @ inverse.T
+        size = float(np.abs(step / np.sqrt(np.diag(covariance))).max())
+        if progress is not None:
+            progress()
+        converged = iteration >= SETTLED and size < CONVERGED
+        if converged:
+            break
+    return Estimate(parameters, values, covariance, floor, converged)
+
+
+class _Sums:
+    """Add up the products of instruments, derivatives and residuals.
+
+    Attributes:
+        zj, zz: (p, p) of instruments with derivatives, and with each other. zr: (p,) with residuals.
+        scatter: (p, p) covariance of ``zr``: of the residuals as they are correlated in time, and of model errors,
+            which repeat with the motion.
+    """
+
+    def __init__(self, p: int) -> None:
+        self.zj, self.zz, self.scatter, self.zr = np.zeros((p, p)), np.zeros((p, p)), np.zeros((p, p)), np.zeros(p)
+
+    def add(self, rows: Rows, instruments: Array, noise: Array, floor: Array, begin: int) -> Array:
+        """Add the rows from ``begin`` on; return the expected squares (n, R) of their model errors, or NaN."""
+        times, p = range(begin, len(rows.residual)), len(self.zr)
+        scores = np.zeros((len(times), p))
+        squares = np.full((len(times), rows.residual.shape[1]), np.nan)
+        for i, k in enumerate(times):
+            used = rows.used[k]
+            sensors, variance = rows.noise[k][used] * noise, floor[used] ** 2
+            inverse = np.linalg.inv(sensors @ sensors.T + np.diag(variance))
+            slope, instrument, residual = rows.slope[k][used], instruments[k][used], rows.residual[k][used]
+            white, of_instrument = inverse @ residual, inverse @ instrument
+            size = float(np.sqrt(residual @ white / len(residual)))
+            weight = min(1.0, OUTLIER / max(size, 1e-9)) / INDEPENDENT
+            self.zj += weight * of_instrument.T @ slope
+            self.zz += weight * of_instrument.T @ instrument
+            scores[i] = weight * (white @ instrument)
+            systematic = (weight * np.sqrt(REPEATED * RATE)) * floor[used, None] * of_instrument
+            self.scatter += systematic.T @ systematic
+            squares[i, used] = (variance * white) ** 2 + variance - variance**2 * np.diag(inverse)
+        self.zr += scores.sum(axis=0)
+        self.scatter += _newey_west(scores, int(CORRELATED * RATE))
+        return squares
+
+
+def _newey_west(scores: Array, lags: int) -> Array:
+    """Return the covariance (p, p) of the sum of ``scores`` (n, p), which are correlated over ``lags`` rows."""
+    total = scores.T @ scores
+    for lag in range(1, min(lags, len(scores) - 1) + 1):
+        product = scores[lag:].T @ scores[:-lag]
+        total += (1.0 - lag / (lags + 1.0)) * (product + product.T)
+    return total

@@ -1,0 +1,108 @@
+"""Write the identified parameters as a file for the option ``--hardware``."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from bipedsim.model import Robot, body_links
+from bipedsim.numerics import Array
+from bipedsim.recording import writing
+from bipedsim_studies.identify.bodies import body
+from bipedsim_studies.identify.estimation import Estimate
+from bipedsim_studies.identify.parameters import KINDS
+
+OF_JOINTS = tuple(
+    name
+    for name in ("armature", "viscous_friction", "coulomb_friction", "torque_gain", "torque_offset", "encoder_offset")
+)
+"""Kinds that are hardware parameters per joint."""
+
+
+def overlay(robot: Robot, result: Estimate, delay: float | None, sources: Sequence[Path]) -> str:
+    """Return the YAML text of the hardware that the estimate describes.
+
+    Args:
+        robot: The robot as described.
+        result: The estimate. All its numbers are written, because they fit the data together.
+        delay: Delay from command to measured effort [s]; None if unknown.
+        sources: Recordings.
+    """
+    return (
+        "\n".join([*_head(robot, result, sources), *_joints(result), *_bodies(robot, result), *_sensors(result, delay)])
+        + "\n"
+    )
+
+
+def write_overlay(path: Path, text: str) -> None:
+    """Write the text of :func:`overlay`.
+
+    Raises:
+        RecordingError: The file cannot be written.
+    """
+    with writing(path):
+        path.write_text(text, encoding="utf-8")
+
+
+def _head(robot: Robot, result: Estimate, sources: Sequence[Path]) -> Iterator[str]:
+    today = datetime.date.today().isoformat()
+    yield f"# Hardware of {robot.name}, identified on {today} from {', '.join(map(str, sources))}."
+    yield "# Comments: 95 % interval, and whether the recordings tell the number."
+    if not result.converged:
+        yield "# The estimate has not converged."
+
+
+def _note(result: Estimate, i: int) -> str:
+    value, half = result.values[i], result.half_width[i]
+    told = "identified" if result.identified[i] else "not identified"
+    return f"# {value - half:.4g} to {value + half:.4g}, {told}"
+
+
+def _joints(result: Estimate) -> Iterator[str]:
+    for kind in OF_JOINTS:
+        yield f"{kind}:  # {KINDS[kind].unit}".rstrip("# ")
+        for i in result.parameters.at[kind][:, 0]:
+            yield f"  {result.parameters.owners[i]}: {_number(result.values[i])}  {_note(result, i)}"
+
+
+def _bodies(robot: Robot, result: Estimate) -> Iterator[str]:
+    links = body_links(robot.model)
+    yield "bodies:"
+    for joint, columns in zip(result.parameters.bodies, result.parameters.of_body, strict=True):
+        inertia = body(robot.model.inertias[joint], result.values[columns])
+        ratio = np.exp(result.half_width[columns[0]])
+        told = "identified" if result.identified[columns[0]] else "not identified"
+        yield f"  {links[joint]}:"
+        interval = f"{inertia.mass / ratio:.4g} to {inertia.mass * ratio:.4g} kg"
+        yield f"    mass: {_number(inertia.mass)}  # {interval}, {told}"
+        half, tells = result.half_width[columns[1:4]], result.identified[columns[1:4]]
+        known = ", ".join(axis for axis, yes in zip("xyz", tells, strict=True) if yes)
+        yield f"    com: {_list(inertia.lever)}  # +-{1e3 * half.max():.2g} mm at most; identified: {known or 'none'}"
+        i = inertia.inertia
+        names = {"ixx": i[0, 0], "iyy": i[1, 1], "izz": i[2, 2], "ixy": i[0, 1], "ixz": i[0, 2], "iyz": i[1, 2]}
+        yield f"    inertia: {{{', '.join(f'{name}: {_number(x)}' for name, x in names.items())}}}"
+
+
+def _sensors(result: Estimate, delay: float | None) -> Iterator[str]:
+    parameters, at = result.parameters, result.parameters.at
+    for kind in ("accelerometer_offset", "imu_rotation"):
+        half = result.half_width[at[kind][0]]
+        yield f"{kind}: {_list(result.values[at[kind][0]])}  # +-{half.max():.2g} {KINDS[kind].unit} at most"
+    yield "foot_wrench_offset:"
+    for force, moment in zip(at["force_offset"], at["moment_offset"], strict=True):
+        values = result.values[np.concatenate([force, moment])]
+        half = result.half_width[force].max(), result.half_width[moment].max()
+        yield f"  {parameters.owners[force[0]]}: {_list(values)}  # +-{half[0]:.2g} N, +-{half[1]:.2g} N.m at most"
+    if delay is not None:
+        yield f"command_delay: {delay:.4g}  # s, from the command to the measured effort"
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}"
+
+
+def _list(values: Array) -> str:
+    return f"[{', '.join(map(_number, values))}]"

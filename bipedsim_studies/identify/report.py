@@ -1,0 +1,131 @@
+"""Print and draw an estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bipedsim.view import picture
+from bipedsim_studies.identify.estimation import Estimate
+from bipedsim_studies.identify.parameters import KINDS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COUPLED = 0.5
+"""Correlation above which two numbers count as coupled."""
+DRAWN = (
+    "armature",
+    "viscous_friction",
+    "coulomb_friction",
+    "torque_gain",
+    "torque_offset",
+    "encoder_offset",
+    "mass",
+    "com",
+)
+"""Kinds in the figure, one panel each."""
+
+
+def coupled(result: Estimate, i: int) -> str:
+    """Return the name of the number that is most strongly coupled with number ``i``; empty if none is."""
+    deviation = result.deviation
+    correlation = np.abs(result.covariance[i]) / (deviation * deviation[i])
+    correlation[i] = 0.0
+    partner = int(np.argmax(correlation))
+    return result.parameters.label(partner) if correlation[partner] > COUPLED else ""
+
+
+def as_json(result: Estimate, delay: float | None) -> dict[str, Any]:
+    """Return all numbers as JSON values."""
+    p = result.parameters
+    rows = [
+        {
+            "kind": p.kinds[i],
+            "of": p.owners[i],
+            "component": p.components[i],
+            "unit": KINDS[p.kinds[i]].unit,
+            "described": float(p.start[i]),
+            "value": float(result.values[i]),
+            "half_width": float(result.half_width[i]),
+            "identified": bool(result.identified[i]),
+        }
+        for i in range(len(p))
+    ]
+    return {"converged": result.converged, "command_delay_s": delay, "parameters": rows}
+
+
+def as_text(result: Estimate, delay: tuple[float, float] | None) -> str:
+    """Return the table of identified numbers, and those that the recordings do not tell."""
+    return "\n".join([*_identified(result), *_unknown(result), *_delay(delay)])
+
+
+def _identified(result: Estimate) -> Iterator[str]:
+    p = result.parameters
+    yield f"{int(result.identified.sum())} of {len(p)} numbers are identified (95 % intervals):"
+    for kind, indices in p.at.items():
+        of_kind = KINDS[kind]
+        told = [i for i in indices.ravel() if result.identified[i]]
+        yield f"\n{kind}: {of_kind.doc}{f' [{of_kind.unit}]' if of_kind.unit else ''}; {len(told)} of {indices.size}"
+        for i in told:
+            described, value, half = p.start[i], result.values[i], result.half_width[i]
+            name = f"{p.owners[i]} {p.components[i]}".strip() or "all"
+            yield f"  {name:28} {value:10.4g} +- {half:<9.2g} described {described:.4g}"
+
+
+def _unknown(result: Estimate) -> Iterator[str]:
+    p = result.parameters
+    yield "\nnot identified: the interval is too wide, or no narrower than what was expected before the data"
+    for kind, indices in p.at.items():
+        unknown = [i for i in indices.ravel() if not result.identified[i]]
+        if not unknown:
+            continue
+        partners = [name for name in (coupled(result, int(i)) for i in unknown) if name]
+        most = max(set(partners), key=partners.count) if partners else ""
+        widest = max(result.half_width[unknown])
+        yield (
+            f"  {kind:20} {len(unknown)} of {indices.size}, up to +-{widest:.2g} {KINDS[kind].unit}"
+            + (f"; most often coupled with {most}" if most else "")
+        )
+
+
+def _delay(delay: tuple[float, float] | None) -> Iterator[str]:
+    if delay is None:
+        yield "\ncommand delay: unknown, the recordings have no torque commands that the efforts follow"
+    else:
+        explained = f"({delay[1]:.1%} of the changes explained)"
+        yield f"\ncommand delay: {1e3 * delay[0]:.2f} ms from command to measured effort {explained}"
+
+
+def plot(result: Estimate, title: str, path: Path) -> None:
+    """Draw described and identified numbers with their intervals.
+
+    Raises:
+        RecordingError: The figure cannot be written.
+    """
+    with picture(path, (12.0, 14.0), title) as figure:
+        for axes, kind in zip(figure.subplots(4, 2).flat, DRAWN, strict=True):
+            _panel(axes, result, kind)
+
+
+def _panel(axes: Axes, result: Estimate, kind: str) -> None:
+    p, indices = result.parameters, result.parameters.at[kind].ravel()
+    at = np.arange(len(indices))
+    for told, colour, label in ((True, "C0", "identified"), (False, "0.7", "not identified")):
+        chosen = result.identified[indices] == told
+        if chosen.any():
+            i = indices[chosen]
+            axes.errorbar(
+                at[chosen], result.values[i], result.half_width[i], fmt="o", ms=3, lw=1.2, color=colour, label=label
+            )
+    axes.plot(at, p.start[indices], "x", color="k", ms=4, label="described")
+    unit = {"mass": "logarithm of the ratio", "com": "shift [m]"}.get(
+        kind, f"[{KINDS[kind].unit}]" if KINDS[kind].unit else ""
+    )
+    axes.set_title(f"{kind} {unit}".strip(), fontsize=9)
+    labels = [f"{p.owners[i]} {p.components[i]}".strip() for i in indices]
+    axes.set_xticks(at, labels, rotation=90, fontsize=6 if len(labels) < 20 else 4)
+    axes.legend(fontsize=7)

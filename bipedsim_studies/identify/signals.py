@@ -1,0 +1,269 @@
+"""Read the signals of a recording, smooth and differentiate them, and predict them from their past."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pinocchio as pin
+
+from bipedsim.config import together
+from bipedsim.errors import RecordingError
+from bipedsim.model import HardwareParams, Robot
+from bipedsim.numerics import Array, Flags
+from bipedsim.recording import Recording
+
+SMOOTHED = 0.05
+"""Length of the first smoothing window [s]."""
+RATE = 50.0
+"""Rate at which the equations are evaluated [1/s]."""
+TAPS = 5
+"""Samples of the second smoothing window, which the equations go through."""
+AIRBORNE = 0.05
+"""Share of the weight below which the force on a foot may be that of the foot itself."""
+SWINGS = 0.1
+"""Speed relative to the other foot [m/s] above which an unloaded foot is in the air."""
+PAST = (0.16, 0.22, 0.3, 0.4, 0.52, 0.66, 0.82, 1.0)
+"""Ages of the signals from which the present ones are predicted [s]. The smoothing windows end before the youngest."""
+NEEDED = (
+    *("joint_position", "joint_velocity", "joint_effort", "ankle_wrench"),
+    *("imu_angular_velocity", "imu_linear_acceleration"),
+)
+"""Columns of a recording that the equations need."""
+PATTERNS = 8
+"""Number of principal components of the signals in a prediction."""
+RIDGE = 10.0
+"""Penalty on the squared coefficients of a prediction, whose features have the variance 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Signals:
+    """Smoothed signals of a recording at n times, for nu joints and K feet.
+
+    Attributes:
+        t: (n,) times at :data:`RATE` [s].
+        q, v, a: (n, nu) of the joints.
+        effort, effort_rate: (n, nu) measured torque of the drives, and its derivative.
+        dry: (n, nu) deflection of the dry friction of each joint over the deflection at which it slips, -1 to 1.
+        wrench, wrench_rate: (n, K, 6) of the ankle sensors.
+        gyro, gyro_rate, gyro_jerk: (n, 3) angular velocity of the IMU and its derivatives.
+        accelerometer, accelerometer_rate: (n, 3).
+        airborne: (n, K) whether a foot is in the air during the whole window.
+        noise: (6 + nu + 6 K,) standard deviations after both windows of accelerometer, angular and joint accelerations,
+            and wrenches.
+        begin: Index of the first row that is used.
+    """
+
+    t: Array
+    q: Array
+    v: Array
+    a: Array
+    effort: Array
+    effort_rate: Array
+    dry: Array
+    wrench: Array
+    wrench_rate: Array
+    gyro: Array
+    gyro_rate: Array
+    gyro_jerk: Array
+    accelerometer: Array
+    accelerometer_rate: Array
+    airborne: Flags
+    noise: Array
+    begin: int = 0
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+
+def _window(taps: int) -> Array:
+    """Return a Hann window of ``taps``, an uneven number, with the sum 1."""
+    weights = np.hanning(taps + 2)[1:-1]
+    return weights / weights.sum()
+
+
+HANN = _window(TAPS)
+"""Weights (TAPS,) of the second smoothing window."""
+
+
+def _smooth(values: Array, window: Array) -> Array:
+    columns = values.reshape(len(values), -1).T
+    smoothed = np.stack([np.convolve(column, window, "same") for column in columns], axis=1)
+    return smoothed.reshape(values.shape)
+
+
+def _white_noise(values: Array) -> Array:
+    """Return the standard deviation of the white noise of each column, from its third differences."""
+    third = np.diff(values.reshape(len(values), -1), 3, axis=0) / np.sqrt(20.0)
+    return 1.4826 * np.median(np.abs(third - np.median(third, axis=0)), axis=0)
+
+
+def _deflections(q: Array) -> Array:
+    """Return the deflections (n, nu) of the dry friction of joints, as a share of the deflection at which it slips.
+
+    The friction is that of the simulated drives (:mod:`bipedsim.sim.actuators`), an elastoplastic spring.
+    """
+    slips_at = HardwareParams().presliding
+    deflection = np.zeros_like(q)
+    for k, step in enumerate(np.diff(q, axis=0)):
+        deflection[k + 1] = np.clip(deflection[k] + step, -slips_at, slips_at)
+    return deflection / slips_at
+
+
+def signals_of(recording: Recording, robot: Robot, source: str = "the recording") -> Signals:
+    """Return the signals of a recording of ``robot``.
+
+    Efforts, wrenches and accelerations are means over the tick before their row. The other signals are moved to the
+    middle of that tick.
+
+    Args:
+        recording: At least 2 s without gaps, at :data:`RATE` or more; see :func:`_checked`.
+        robot: The robot.
+        source: Name of the recording, for messages.
+
+    Raises:
+        RecordingError: Columns or rows are missing.
+    """
+    recording = recording.in_order(robot.joint_names)
+    dt = _checked(recording, source)
+
+    def mid(values: Array) -> Array:
+        return np.concatenate([values[:1], 0.5 * (values[1:] + values[:-1])])
+
+    taps = 2 * round(0.5 * SMOOTHED / dt) + 1
+    window, stride = _window(taps), round(1.0 / (RATE * dt))
+    kept = slice(taps, len(recording) - taps, stride)
+
+    def smoothed(values: Array, derivatives: int = 0) -> list[Array]:
+        series = [_smooth(values, window)]
+        for _ in range(derivatives):
+            series.append(np.gradient(series[-1], dt, axis=0))
+        return [each[kept] for each in series]
+
+    position, velocity, wrench = recording.joint_position, recording.joint_velocity, recording.ankle_wrench
+    gyro, accelerometer = recording.imu_angular_velocity, recording.imu_linear_acceleration
+    (q,) = smoothed(mid(position))
+    v, a = smoothed(mid(velocity), 1)
+    effort, effort_rate = smoothed(recording.joint_effort, 1)
+    (dry,) = smoothed(_deflections(_smooth(mid(position), _window(2 * round(0.3 * SMOOTHED / dt) + 1))))
+    smooth_wrench, wrench_rate = smoothed(wrench, 1)
+    smooth_gyro, gyro_rate, gyro_jerk = smoothed(mid(gyro), 2)
+    smooth_accelerometer, accelerometer_rate = smoothed(accelerometer, 1)
+    noise = np.concatenate([_white_noise(x) for x in (accelerometer, gyro, velocity, wrench)])
+    return Signals(
+        t=recording.t[kept],
+        q=q,
+        v=v,
+        a=a,
+        effort=effort,
+        effort_rate=effort_rate,
+        dry=dry,
+        wrench=smooth_wrench,
+        wrench_rate=wrench_rate,
+        gyro=smooth_gyro,
+        gyro_rate=gyro_rate,
+        gyro_jerk=gyro_jerk,
+        accelerometer=smooth_accelerometer,
+        accelerometer_rate=accelerometer_rate,
+        airborne=_airborne(recording, robot, taps, kept) & _swinging(robot, q, v),
+        noise=noise * _gains(window, stride, dt, len(robot.soles), robot.nu),
+    )
+
+
+def _checked(recording: Recording, source: str) -> float:
+    """Return the period of the rows [s]; raise RecordingError if something is missing."""
+    steps = np.diff(recording.t)
+    dt = float(np.median(steps)) if len(steps) else np.inf
+    faults = []
+    if recording.duration < 2.0 * PAST[-1]:
+        faults.append(f"lasts {recording.duration:.3g} s, and at least {2 * PAST[-1]:g} s are needed")
+    elif dt > 0.5 / RATE:
+        faults.append(f"has {1 / dt:.4g} rows a second, and at least {2 * RATE:g} are needed")
+    elif steps.max() > 1.5 * dt:
+        row = int(np.argmax(steps))
+        faults.append(
+            f"has a gap of {steps[row]:.3g} s at t = {recording.t[row]:.3f} s; choose a part with --from and --to"
+        )
+    for name in NEEDED:
+        absent = ~np.isfinite(getattr(recording, name).reshape(len(recording), -1)).all(axis=1)
+        if absent.all():
+            faults.append(f"lacks {name}, which the equations of motion need")
+        elif absent.any():
+            first = recording.t[np.argmax(absent)]
+            faults.append(
+                f"lacks {name} in {absent.sum()} rows, first at t = {first:.3f} s; choose a part with --from and --to"
+            )
+    together([RecordingError(fault, source) for fault in faults], RecordingError)
+    return dt
+
+
+def _airborne(recording: Recording, robot: Robot, taps: int, kept: slice) -> Flags:
+    """Return whether the force on each foot was small during the whole window of both smoothings."""
+    small = np.linalg.norm(recording.ankle_wrench[..., :3], axis=-1) < AIRBORNE * robot.weight
+    longest = np.ones(2 * taps + 1)
+    return np.stack([np.convolve(~foot, longest, "same")[kept] < 0.5 for foot in small.T], axis=1)
+
+
+def _swinging(robot: Robot, q: Array, v: Array) -> Flags:
+    """Return whether each foot moves relative to the others."""
+    model, data = robot.model, robot.model.createData()
+    full_q, full_v = pin.neutral(model), np.zeros(model.nv)
+    moves = np.zeros((len(q), len(robot.soles)), dtype=bool)
+    for k in range(len(q)):
+        full_q[robot.idx_q], full_v[robot.idx_v] = q[k], v[k]
+        pin.forwardKinematics(model, data, full_q, full_v)
+        speeds = [
+            pin.getVelocity(model, data, j, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED).linear
+            for j in robot.ankle_joint_ids
+        ]
+        moves[k] = [any(np.linalg.norm(speed - other) > SWINGS for other in speeds) for speed in speeds]
+    return moves
+
+
+def _gains(window: Array, stride: int, dt: float, feet: int, nu: int) -> Array:
+    """Return the factors by which both windows, and a derivative where there is one, change white noise."""
+    second = np.zeros((TAPS - 1) * stride + 1)
+    second[::stride] = HANN
+    both = np.convolve(window, second)
+    value, slope = np.linalg.norm(both), np.linalg.norm(np.gradient(both, dt))
+    return np.repeat([value, slope, value], [3, 3 + nu, 6 * feet])
+
+
+_PREDICTED = ("q", "v", "effort", "wrench", "gyro", "accelerometer")
+_ALL = (*_PREDICTED, "a", "effort_rate", "dry", "wrench_rate", "gyro_rate", "gyro_jerk", "accelerometer_rate")
+
+
+def _centred(values: Array) -> Array:
+    """Return deviations from the means over their root mean square, so that joints at rest do not count."""
+    deviations = values - values.mean(axis=0)
+    return deviations / (np.sqrt(np.mean(deviations**2)) + 1e-12)
+
+
+def predicted(signals: Signals) -> Signals:
+    """Return the signals as predicted from their past.
+
+    The noise of a sensor moves the robot through its controller, so that it correlates with all later signals. The
+    prediction of a row is independent of the noise in that row, and is therefore a valid instrument (Young,
+    "Refined instrumental variable estimation", Automatica 2015). Each half is predicted with the coefficients of the
+    other one.
+    """
+    n = len(signals)
+    columns = np.hstack([_centred(getattr(signals, name).reshape(n, -1)) for name in _PREDICTED])
+    left, values, _ = np.linalg.svd(columns, full_matrices=False)
+    patterns = left[:, : min(PATTERNS, len(values))] * np.sqrt(n)
+    ages = [round(age * RATE) for age in PAST]
+    begin = ages[-1]
+    features = np.hstack([patterns[begin - age : n - age] for age in ages])
+    half = len(features) // 2
+    changed = {}
+    for name in _ALL:
+        values = getattr(signals, name)
+        flat = values.reshape(n, -1)[begin:]
+        guess = np.empty_like(flat)
+        for fitted, used in ((slice(half), slice(half, None)), (slice(half, None), slice(half))):
+            mean, centre = flat[fitted].mean(axis=0), features[fitted].mean(axis=0)
+            known = features[fitted] - centre
+            normal = known.T @ known + RIDGE * np.eye(known.shape[1])
+            guess[used] = mean + (features[used] - centre) @ np.linalg.solve(normal, known.T @ (flat[fitted] - mean))
+        changed[name] = np.concatenate([values[:begin], guess.reshape(-1, *values.shape[1:])])
+    return replace(signals, begin=begin, **changed)

@@ -1,0 +1,92 @@
+"""Signals of recordings: smoothing, noise, predictions, and recordings that cannot be used."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from bipedsim.config.run import RunConfig
+from bipedsim.errors import RecordingError
+from bipedsim.model import Robot, load_robot
+from bipedsim.recording.recording import Recording
+from bipedsim.runs.runner import run
+from bipedsim_studies.identify.signals import NEEDED, Signals, predicted, signals_of
+
+
+@pytest.fixture(scope="module")
+def robot() -> Robot:
+    return load_robot("biped14")
+
+
+@pytest.fixture(scope="module")
+def squat() -> Recording:
+    return run(RunConfig(scenario="squat", duration=6.0, hardware="realistic", seed=4))[0]
+
+
+@pytest.fixture(scope="module")
+def signals(squat: Recording, robot: Robot) -> Signals:
+    return signals_of(squat, robot)
+
+
+def test_derivatives_of_a_slow_sine_are_exact_to_the_second_order_of_the_window(squat: Recording, robot: Robot) -> None:
+    omega = 2.0 * np.pi
+    sine = np.sin(omega * squat.t)[:, None] * np.ones(robot.nu)
+    slow = signals_of(replace(squat, joint_velocity=sine), robot)
+    middle = slow.t - 0.5e-3
+    assert_allclose(slow.v[:, 0], np.sin(omega * middle), atol=3e-3)
+    assert_allclose(slow.a[:, 0], omega * np.cos(omega * middle), atol=3e-3 * omega)
+
+
+def test_the_noise_of_the_sensors_is_found_in_the_motion(robot: Robot) -> None:
+    """Two runs of the same motion, with four times the noise of the gyroscope."""
+    levels = []
+    for level in (0.005, 0.02):
+        quiet = run(RunConfig(scenario="squat", duration=4.0, hardware={"gyro_noise": level}, seed=1))[0]
+        levels.append(signals_of(quiet, robot).noise[3:6])
+    assert_allclose(levels[1] / levels[0], 4.0, rtol=0.15)
+
+
+def test_a_prediction_of_a_periodic_motion_is_near_it(signals: Signals) -> None:
+    guess = predicted(signals)
+    rows = slice(guess.begin, None)
+    knee = 3
+    error = signals.q[rows, knee] - guess.q[rows, knee]
+    assert np.std(error) < 0.3 * np.std(signals.q[rows, knee])
+
+
+def test_a_prediction_does_not_depend_on_what_it_predicts(signals: Signals) -> None:
+    """Noise in one row changes no prediction of its own half up to this row: those use older rows only."""
+    row = len(signals) - 5
+    q = signals.q.copy()
+    q[row] += 1e-6
+    before, after = predicted(signals), predicted(replace(signals, q=q))
+    second_half = slice(before.begin + (len(signals) - before.begin) // 2, row + 1)
+    # All that changes is the basis of the patterns.
+    assert np.abs(after.q[second_half] - before.q[second_half]).max() < 0.05e-6
+
+
+def test_all_that_is_wrong_with_a_recording_is_told_at_once(squat: Recording, robot: Robot) -> None:
+    wrench = squat.ankle_wrench.copy()
+    wrench[100:120] = np.nan
+    t = squat.t.copy()
+    t[3000:] += 0.5
+    effort = np.full_like(squat.joint_effort, np.nan)
+    with pytest.raises(RecordingError) as caught:
+        signals_of(replace(squat, t=t, ankle_wrench=wrench, joint_effort=effort), robot, "walk.npz")
+    assert len(caught.value.faults) == 3
+    assert all(fault.place == "walk.npz" for fault in caught.value.faults)
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_a_recording_without_a_needed_column_is_refused(name: str, squat: Recording, robot: Robot) -> None:
+    with pytest.raises(RecordingError):
+        signals_of(replace(squat, **{name: np.full_like(getattr(squat, name), np.nan)}), robot)
+
+
+def test_a_recording_that_is_too_short_or_too_slow_is_refused(squat: Recording, robot: Robot) -> None:
+    for part in (squat.rows(slice(0, 900)), squat.rows(slice(None, None, 20))):
+        with pytest.raises(RecordingError):
+            signals_of(part, robot)
