@@ -258,6 +258,15 @@ class ChangedWarning(UserWarning):
     """A file that a recording came from has changed since: what is read from it now need not fit the recording."""
 
 
+class OmittedWarning(UserWarning):
+    """A recording contains data that its tables and figures cannot show."""
+
+
+def warn_omitted(message: str) -> None:
+    """Report data that tables and figures of a recording omit."""
+    warnings.warn(OmittedWarning(message), stacklevel=2)
+
+
 def warn_changed(message: str) -> None:
     """Report that a file has changed since a recording was made."""
     warnings.warn(ChangedWarning(message), stacklevel=2)

@@ -97,14 +97,16 @@ def _run_command(argv: Sequence[str] | None) -> int:
         DamagedError,
         FailedError,
         IncompleteWarning,
+        OmittedWarning,
     )
 
     command = "bipedsim"
+    own = (IncompleteWarning, ChangedWarning, OmittedWarning)
     reported: set[str] = set()
     incomplete: list[str] = []
 
     def report_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-        if not issubclass(category, (IncompleteWarning, ChangedWarning)):
+        if not issubclass(category, own):
             usual_showwarning(message, category, *where, **more)
         elif str(message) not in reported:
             reported.add(str(message))
@@ -114,8 +116,8 @@ def _run_command(argv: Sequence[str] | None) -> int:
     try:
         with warnings.catch_warnings():
             usual_showwarning = warnings.showwarning
-            warnings.simplefilter("always", IncompleteWarning)
-            warnings.simplefilter("always", ChangedWarning)
+            for category in own:
+                warnings.simplefilter("always", category)
             warnings.showwarning = report_warning
             args = make_parser().parse_args(argv)
             give_bars_room()

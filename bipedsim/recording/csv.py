@@ -75,7 +75,7 @@ class CsvTable:
                 formats += ["%.9g" if column.dtype is np.float64 else "%d"] * block.shape[1]
                 blocks.append(block)
         for name in self._columns.readouts:
-            names.append(f"readout_{name}")
+            names.append(name if name.startswith("/") else f"readout_{name}")
             formats.append("%.9g")
             blocks.append(rows.readouts.get(name, np.full(n, np.nan))[:, None])
         for name in self._columns.objects:

@@ -48,7 +48,8 @@ class Recording(RecordedColumns):
         sole_vertices: (N, 2) polygon of each foot in its sole frame [m]; (0, 2) when unknown.
         effort_limit: (nu,) [N.m], NaN when unknown.
         weight: m g [N], NaN when unknown.
-        readouts: Name to the debug signal (n,) that the controller computed from the measurements of each row.
+        readouts: Name to the debug signal (n,) that the controller computed from the measurements of each row. From a
+            bag also the numbers of the user's own topics; their names begin with "/".
         objects: Name of a free object to its pose in the world and its velocities in its own axes (n, 13), see
             ``OBJECT_COMPONENTS``.
         vertex_forces: Name of a foot to the ground forces at its vertices (n, N, 3) in the sole frame [N]. Empty unless

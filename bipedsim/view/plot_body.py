@@ -108,7 +108,7 @@ def draw_readouts(figure: SubFigure, recording: Recording, constants: bool) -> N
         Chart(_with_unit(name), {name: values}, {}, span=10.0 * resolution_of(name)) for name, values in shown.items()
     ]
     same = f"; constant: {', '.join(left_out)}" if left_out else ""
-    draw_charts(figure, recording, f"readouts of the controller{same}", charts)
+    draw_charts(figure, recording, f"readouts{same}", charts)
 
 
 def _with_unit(name: str) -> str:

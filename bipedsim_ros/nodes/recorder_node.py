@@ -33,6 +33,7 @@ from rclpy.node import Node
 from bipedsim.config import RunConfig, like, param
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.model import ROBOTS
+from bipedsim.recording import schema
 from bipedsim.recording.bag import BagWriter, Pending, Qos
 from bipedsim_ros.loop import (
     Background,
@@ -220,6 +221,7 @@ class Recorder:
         if params.controller:
             custom["controller"] = params.controller
         custom["namespace"] = node.get_namespace()
+        custom[schema.USER_TOPICS] = self._user_topics
         self.bag = BagWriter(self.path, custom, os.environ.get("ROS_DISTRO", "jazzy"))
         self._disk = _DiskThread(self.bag, self.counts)
         self._disk.start()
@@ -254,6 +256,11 @@ class Recorder:
         exclusive = {name for row in rows for name in row.names(self._feet)}
         return sorted(name for name, source in self._subscriptions.items() if source.shared and name in exclusive)
 
+    @property
+    def _user_topics(self) -> str:
+        """Topics of the user's own nodes, joined by commas, for readers of the bag."""
+        return ",".join(sorted(name for name in self._subscriptions if topics.is_of_user(name, self._feet)))
+
     def _offered(self, name: str) -> Qos:
         return offered_qos(self._node, name) or Qos()
 
@@ -280,6 +287,7 @@ class Recorder:
                         # A faulty topic must not end the recording of the others.
                         self._unreadable.add(name)
                         self._node.get_logger().error(f"{name} is not recorded: {error}")
+            self.bag.custom_data[schema.USER_TOPICS] = self._user_topics
         for source in list(self._subscriptions.values()):
             if source.channel or source.qos.reliability == "best_effort":
                 continue

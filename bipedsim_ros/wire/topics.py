@@ -491,6 +491,13 @@ class _Topics(Table):
 TOPICS = _Topics("topic", "bipedsim.topics", _OWN)
 """All topics by name of the entry, including those of third-party packages."""
 
+
+def is_of_user(name: str, feet: Sequence[str]) -> bool:
+    """Return whether a topic is not one of bipedsim, for a robot with these feet."""
+    rows = [TOPICS[entry] for entry in _OWN]
+    return not any(name.startswith(row.prefix) if row.is_prefix else name in row.names(feet) for row in rows)
+
+
 RESET, STEP, PAUSE = "~/reset", "~/step", "~/pause"
 """Services of sim_node: reset to t = 0, advance by one tick, and pause or resume."""
 GANTRY_ACTION = "~/{action}"

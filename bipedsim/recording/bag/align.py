@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.config import ProgressBar
-from bipedsim.errors import ConfigError, RecordingError, warn_incomplete
+from bipedsim.errors import ConfigError, RecordingError, warn_incomplete, warn_omitted
 from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Array, Flags, Integers
 from bipedsim.recording.bag.decoding import PlateTopics, TopicDecoders, is_object, is_readout, name_in
@@ -172,6 +172,7 @@ class BagRows:
         """Return the remarks on a segment, once the bag has been read."""
         notes = [self._bag.recovered] if self._bag.recovered else []
         notes += self._losses()
+        notes += [f"{topic} has no columns: {why}" for topic, why in sorted(self._decoders.without_columns.items())]
         lost = {name: self._bag.custom_data.get(name, "0") for name in ("lost", "dropped")}
         if set(lost.values()) != {"0"}:
             counts = " and ".join(f"{count} {name}" for name, count in lost.items())
@@ -230,6 +231,8 @@ class BagRows:
             self._missing += max(0, round((end - self._end) / self._period))
         for loss in self._losses():
             warn_incomplete(f"{self.path}: {loss}")
+        for topic, why in sorted(self._decoders.without_columns.items()):
+            warn_omitted(f"{self.path}: {topic} has no columns: {why}")
 
     def _read(self, topic: str, block: Block) -> None:
         """Store the messages of a topic until their row is complete."""
@@ -298,12 +301,13 @@ class BagRows:
                     self._decoders.count_unfit(name, unfit, f"{column.name} is no {target.dtype} in them")
 
     def _put_other_topics(self, out: Recording, rows: AlignedRows) -> None:
-        """Copy readouts, vertex forces, the plan and object states."""
+        """Copy readouts, vertex forces, the plan, object states, and topics of the user's own nodes."""
         for topic, kind in sorted(self._bag.types.items()):
             if is_readout(topic, kind):
-                at, numbers = rows.unstamped(topic)
+                at, table = rows.unstamped(topic)
                 signal = out.readouts[topic.removeprefix(READOUTS)] = np.full(len(out), np.nan)
-                signal[at] = numbers
+                if table is not None:
+                    signal[at] = table.values[LABELLED][:, 0]
             elif foot := name_in(topic, VERTEX_FORCES):
                 self._put_vertex_forces(out, foot, topic, *rows.match(topic))
             elif topic == PLAN:
@@ -315,12 +319,21 @@ class BagRows:
                     states[at, :7], states[at, 7:] = table.values["pose"], table.values["twist"]
                     out.objects[topic.removeprefix(OBJECTS)] = states
 
+        for topic, names_by_field in sorted(self._decoders.signals.items()):
+            at, table = rows.unstamped(topic)
+            if table is None:
+                continue
+            for field, names in names_by_field.items():
+                for name, numbers in zip(names, table.values[field].T, strict=True):
+                    signal = out.readouts[name] = np.full(len(out), np.nan)
+                    signal[at] = numbers
+
     def _put_stop(self, out: Recording, rows: AlignedRows) -> None:
         """Set time and reason of the controller's stop, if any."""
-        _, fallen = rows.unstamped(FALLEN)
-        if not fallen.any():
+        _, table = rows.unstamped(FALLEN)
+        if table is None or not table.values[LABELLED].any():
             return
-        first = int(np.argmax(fallen))
+        first = int(np.argmax(table.values[LABELLED][:, 0]))
         at, arrived = rows.time_of(FALLEN, first, self._period), rows.arrival(FALLEN, first)
         # The previous stop is repeated once a second, and a controller that was reset may stop again at once.
         nearby = [stop for stop in self._stops if abs(stop.arrived - arrived) <= NEAR_NS]

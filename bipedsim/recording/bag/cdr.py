@@ -16,6 +16,7 @@ import numpy as np
 from rosbags.interfaces import Nodetype
 from rosbags.typesys import Stores, get_typestore
 
+from bipedsim.errors import RecordingError
 from bipedsim.numerics import Array, Integers
 
 NS_PER_S = 1_000_000_000
@@ -50,6 +51,37 @@ _pack_time = struct.Struct("<iI").pack_into
 def is_plain(data: bytes) -> bool:
     """Return whether a serialised message is in plain CDR, as its header says."""
     return data[:2] in _ORDERS
+
+
+_NOT_SIGNALS = ("header", "layout", "covariance")
+"""Ends of the names of fields that make no columns."""
+
+
+def signal_paths(msgtype: str, path: str = "") -> list[str]:
+    """Return the fields of a message type that contain numbers, without headers, layouts and covariances.
+
+    Raises:
+        RecordingError: The type is unknown, has no numbers, or contains lists of messages.
+    """
+    if msgtype not in _STORE.fielddefs:
+        known = "only types of ROS 2 itself, such as std_msgs, geometry_msgs and sensor_msgs, become columns"
+        raise RecordingError(known, msgtype)
+    paths: list[str] = []
+    fields: Any = _STORE.get_msgdef(msgtype).fields
+    for name, (node, details) in fields:
+        field_path = f"{path}.{name}" if path else name
+        if name.endswith(_NOT_SIGNALS):
+            continue
+        kind, content = (node, details) if node in (Nodetype.BASE, Nodetype.NAME) else details[0]
+        if kind == Nodetype.BASE:
+            paths += [field_path] * (content[0] in _TYPES)
+        elif node != Nodetype.NAME:
+            raise RecordingError(f"its field {field_path} is a list of messages", msgtype)
+        else:
+            paths += signal_paths(content, field_path)
+    if not paths and not path:
+        raise RecordingError("it has no numbers", msgtype)
+    return paths
 
 
 class Numbers(NamedTuple):

@@ -10,8 +10,9 @@ import numpy as np
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.numerics import Integers
 from bipedsim.plates import PlateGeometry, PlateSignals, from_json
+from bipedsim.recording.bag.cdr import signal_paths
 from bipedsim.recording.bag.mcap import Block
-from bipedsim.recording.bag.messages import Decoder
+from bipedsim.recording.bag.messages import Columns, Decoder
 from bipedsim.recording.bag.reader import Bag
 from bipedsim.recording.bag.run_messages import LATEST, json_object
 from bipedsim.recording.bag.segments import LABELLED, AlignedRows, TopicMessages, as_slice
@@ -29,6 +30,7 @@ from bipedsim.recording.schema import (
     PLATE_GEOMETRY,
     PLATE_SIGNALS,
     READOUTS,
+    USER_TOPICS,
     VERTEX_FORCES,
     columns_on,
 )
@@ -46,6 +48,8 @@ class TopicDecoders:
         carriers: Topics with these columns.
         wants_plates: Whether to read force plates.
         counts: Number of messages by topic.
+        signals: Topic of a user's node to the names of its columns, by field, once it has messages.
+        without_columns: Topic of a user's node to the reason why it has no columns.
     """
 
     def __init__(self, bag: Bag, columns: Collection[str] | None) -> None:
@@ -57,6 +61,9 @@ class TopicDecoders:
         self.carriers = tuple(topic for topic in CARRIERS if topic in topics)
         self.wants_plates = columns is None or "force_plates" in columns
         self.counts: Counter[str] = Counter()
+        self.signals: dict[str, dict[str, list[str]]] = {}
+        self.without_columns: dict[str, str] = {}
+        self._user_topics = set(filter(None, bag.custom_data.get(USER_TOPICS, "").split(",")))
         self._decoders: dict[str, Decoder | None] = {}
         self._timed: set[str] = set()
         # Number of decoded messages with unsuitable content, and the reason, by topic.
@@ -86,6 +93,8 @@ class TopicDecoders:
         decoder = self._decoders[topic]
         if decoder is None:
             return None
+        if topic in self._user_topics:
+            return self._signals_in(topic, decoder, block, arrived)
         table, sound = decoder.take(block.data, block.start, block.size)
         stamp = table.stamp
         if LABELLED in table.values and topic in self._timed:
@@ -95,7 +104,20 @@ class TopicDecoders:
             self.count_unfit(topic, int((sound & ~timed & ~np.isnan(t)).sum()), "their time stamp is invalid")
             sound &= timed
             stamp = np.rint(np.where(sound, t, 0.0) * 1e9).astype(np.int64)
-        return TopicMessages(arrived, stamp, table.values).rows(as_slice(sound))
+        stamped = topic != FALLEN and not topic.startswith(READOUTS)
+        return TopicMessages(arrived, stamp, table.values, stamped).rows(as_slice(sound))
+
+    def _signals_in(self, topic: str, decoder: Decoder, block: Block, arrived: Integers) -> TopicMessages | None:
+        """Return the messages of a topic of a user's node, assigned to rows by their time of reception."""
+        try:
+            table, sound = decoder.take(block.data, block.start, block.size)
+        except RecordingError as error:
+            self._decoders[topic], self.without_columns[topic] = None, str(error)
+            return None
+        if decoder.labels is not None and topic not in self.signals:
+            self.signals[topic] = signal_names(topic, table)
+        messages = TopicMessages(arrived, np.zeros_like(table.stamp), table.values, stamped=False)
+        return messages.rows(as_slice(sound))
 
     def _decoder_of(self, topic: str) -> Decoder | None:
         """Return a decoder for a topic that belongs into a recording; None for others.
@@ -104,6 +126,12 @@ class TopicDecoders:
             RecordingError: The topic has another type than in a recording.
         """
         kind = self._bag.types.get(topic, "")
+        if topic in self._user_topics:
+            try:
+                return Decoder(kind, paths={path: path for path in signal_paths(kind)})
+            except RecordingError as error:
+                self.without_columns[topic] = str(error)
+                return None
         foot = FOOT.match(topic)
         general = topic.replace(f"/{foot[foot.lastindex or 0]}_", "/{foot}_", 1) if foot else topic
         if name_in(topic, VERTEX_FORCES):
@@ -148,6 +176,19 @@ class TopicDecoders:
             ),
             *(f"{topic}: {n} {counts[topic]}: {self._unfit_reason[topic]}" for topic, n in self._unfit.items()),
         ]
+
+
+def signal_names(topic: str, table: Columns) -> dict[str, list[str]]:
+    """Return the names of a topic's columns by field: the topic, the field unless it is ``data``, and the label.
+
+    A field with several numbers has the labels of the message, such as joint names, or else their indices.
+    """
+    names = {}
+    for path, numbers in table.values.items():
+        field, width = topic if path == "data" else f"{topic}.{path}", numbers.shape[1]
+        labels = table.labels if len(table.labels) == width else [str(i) for i in range(width)]
+        names[path] = [field] if width == 1 and not table.labels else [f"{field}[{label}]" for label in labels]
+    return names
 
 
 class PlateTopics:

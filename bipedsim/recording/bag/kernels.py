@@ -10,7 +10,8 @@ from bipedsim.numerics import Flags, Integers, entry, kernel
 Bytes = NDArray[np.uint8]
 
 _HEAD, _MESSAGE, _MESSAGE_HEAD = 9, 5, 22
-_NAN = 0x7FF8000000000000
+NAN_WORD = 0x7FF8000000000000
+"""Word of a number that a message lacks: the bits of NaN."""
 PADDING = 8
 """Bytes required after the last byte that is read: numbers are read as 8-byte words, which may extend beyond it."""
 
@@ -96,10 +97,10 @@ def read_alike(
         if other != 0:
             continue
         for k in range(len(numbers)):
-            out[i, k] = word[begin + numbers[k]] if numbers[k] >= 0 else _NAN
+            out[i, k] = word[begin + numbers[k]] if numbers[k] >= 0 else NAN_WORD
         if swapped:
             for k in range(len(numbers)):
-                out[i, k] = _turned(out[i, k]) if numbers[k] >= 0 else _NAN
+                out[i, k] = _turned(out[i, k]) if numbers[k] >= 0 else NAN_WORD
             out[i, 0] = out[i, 0] << 32 | (out[i, 0] >> 32 & 0xFFFFFFFF)
         done[i] = True
         n_read += 1

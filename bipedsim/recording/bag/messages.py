@@ -6,7 +6,7 @@ type. The resulting byte offsets are valid for all messages with the same struct
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from bipedsim.errors import RecordingError
 from bipedsim.numerics import Array, Flags, Integers
 from bipedsim.recording.bag.cdr import FIELDS, JOINT_STATE, NS_PER_S, NUMBERS, Walk
-from bipedsim.recording.bag.kernels import PADDING, read_alike, words
+from bipedsim.recording.bag.kernels import NAN_WORD, PADDING, read_alike, words
 
 _LABELS = {JOINT_STATE: "name", NUMBERS: "layout.dim.label"}
+MOST = 256
+"""Maximum number of columns of a topic of a user's node. An image has more numbers, and makes no columns."""
 _LAYOUTS = 16
 """Maximum number of cached layouts per topic. Messages with further layouts are parsed one by one."""
 
@@ -62,8 +64,13 @@ class _MessageLayout:
     swapped: bool
 
 
-def _layout_of(raw: bytes, msgtype: str) -> _MessageLayout:
+def _layout_of(raw: bytes, msgtype: str, paths: Mapping[str, str]) -> _MessageLayout:
     """Parse a message and return its layout.
+
+    Args:
+        raw: The message.
+        msgtype: Its type.
+        paths: Name of each column to the field that contains its numbers.
 
     Raises:
         ValueError: The message is truncated or damaged.
@@ -73,16 +80,20 @@ def _layout_of(raw: bytes, msgtype: str) -> _MessageLayout:
     if len(raw) - walk.end > 3 + 8 * walk.empty:
         raise ValueError(f"{len(raw) - walk.end} bytes too many")
     label, texts = _LABELS.get(msgtype), _texts_of(walk)
+    columns = {name: walk.group(path) for name, path in paths.items()}
+    swapped = walk.order == ">" and any(numbers.kind != "u1" for numbers in walk.numbers)
+    if swapped and any(kind != "f8" for _, kind, _ in columns.values()):
+        raise ValueError("its numbers of less than 8 bytes are big-endian")
     return _MessageLayout(
         size=len(raw),
         same=np.array(
             [_word(raw, at, min(at + 8, b)) for a, b in walk.structure for at in range(a, b, 8)], dtype=np.int64
         ),
         stamp=next((numbers.at for numbers in walk.inside("header.stamp")), None),
-        columns={name: walk.group(path) for name, path in FIELDS[msgtype].items()},
+        columns=columns,
         labels=tuple(part for path, text in texts if path == label for part in _parts(text, msgtype)),
         frame=next((text for path, text in texts if path == "header.frame_id"), None),
-        swapped=walk.order == ">" and any(numbers.kind != "u1" for numbers in walk.numbers),
+        swapped=swapped,
     )
 
 
@@ -108,6 +119,8 @@ class Decoder:
     Args:
         msgtype: JointState, WrenchStamped, PointStamped, Imu, Odometry, Float64MultiArray, Float64 or Bool.
         fields: Columns to decode; all by default.
+        paths: Name of each column to the field that contains its numbers, for a topic of a user's node. By default
+            those of ``FIELDS``, and only types with an entry there are supported.
 
     Attributes:
         labels: Labels of a message of the most frequent size in the first block; None before the first block.
@@ -121,11 +134,15 @@ class Decoder:
         RecordingError: The type is not supported.
     """
 
-    def __init__(self, msgtype: str, fields: Collection[str] | None = None) -> None:
-        if msgtype not in FIELDS:
+    def __init__(
+        self, msgtype: str, fields: Collection[str] | None = None, paths: Mapping[str, str] | None = None
+    ) -> None:
+        self._of_user = paths is not None
+        paths = FIELDS.get(msgtype) if paths is None else paths
+        if paths is None:
             raise RecordingError(f"not decoded; known: {', '.join(sorted(FIELDS))}", f"messages of type {msgtype}")
-        self._msgtype = msgtype
-        self._fields = [name for name in FIELDS[msgtype] if fields is None or name in fields]
+        self._msgtype, self._paths = msgtype, paths
+        self._fields = [name for name in paths if fields is None or name in fields]
         self._layouts: list[_MessageLayout] = []
         self._first: _MessageLayout | None = None
         self._width = 0
@@ -144,6 +161,9 @@ class Decoder:
         Args:
             data: The messages, followed by at least ``PADDING`` bytes.
             start, size: (n,) offset and size of each message.
+
+        Raises:
+            RecordingError: The messages have more than ``MOST`` numbers.
         """
         n, word = len(start), words(data)
         decoded, sound = np.zeros(n, dtype=np.bool_), np.ones(n, dtype=np.bool_)
@@ -156,15 +176,18 @@ class Decoder:
                 at = int(np.argmin(decoded)) if self._first is not None else _usual(size, decoded)
                 raw = data[start[at] : start[at] + size[at]].tobytes()
                 try:
-                    layout = _layout_of(raw, self._msgtype)
+                    layout = _layout_of(raw, self._msgtype, self._paths)
                 except ValueError as error:
                     self.failed += 1
                     self.error = f"a message of {len(raw)} bytes is cut short or damaged ({error})"
                     decoded[at], sound[at] = True, False
                     continue
                 if self._first is None:
-                    self._first = layout
                     self._width = 1 + sum(layout.columns[name][2] for name in self._fields)
+                    if self._of_user and self._width > MOST:
+                        problem = f"a message has {self._width - 1} numbers; at most {MOST} become columns"
+                        raise RecordingError(problem, self._msgtype)
+                    self._first = layout
                     table = np.empty((n, self._width), dtype=np.int64)
                 if len(self._layouts) < _LAYOUTS:
                     self._layouts.append(layout)
@@ -209,7 +232,8 @@ class Decoder:
         if self._order(layout) is None:
             return names
         # Joint states may lack velocities or efforts, so only the size of labelled arrays is compared.
-        count, usual = (one.columns.get("data", (0, "", 0))[2] for one in (layout, self._first))
+        compared = self._fields if self._of_user else ["data"]
+        count, usual = (sum(one.columns.get(name, (0, "", 0))[2] for name in compared) for one in (layout, self._first))
         return f"{names} with {count} numbers" if count != usual else ""
 
     def _columns(self, table: Integers, sound: Flags) -> Columns:
@@ -226,10 +250,16 @@ class Decoder:
         for name in self._fields:
             _at, kind, width = self._first.columns[name]
             part = slice(at, at + width)
-            # The only type of other than 8 bytes is a boolean of one byte.
-            values[name] = numbers[:, part] if kind == "f8" else (table[:, part] & 0xFF).astype(np.float64)
+            values[name] = numbers[:, part] if kind == "f8" else _converted(table[:, part], np.dtype(kind))
             at += width
         return Columns(stamp, values, self._first.labels, tuple(self.frames))
+
+
+def _converted(word: Integers, kind: np.dtype[Any]) -> Array:
+    """Return the numbers of a type that is not float64, which are at the beginning of 8-byte words."""
+    cells = np.ascontiguousarray(word).view(np.uint8).reshape(*word.shape, 8)[:, :, : kind.itemsize]
+    numbers = np.ascontiguousarray(cells).view(kind)[:, :, 0].astype(np.float64)
+    return np.asarray(np.where(word == NAN_WORD, np.nan, numbers))
 
 
 def _usual(size: Integers, decoded: Flags) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 
 from bipedsim.numerics import Array, Flags, Indices, Integers
 from bipedsim.recording.bag.cdr import NS_PER_S
-from bipedsim.recording.schema import FALLEN, JOINT_STATES, READOUTS, WALL_CLOCK_NS
+from bipedsim.recording.schema import JOINT_STATES, WALL_CLOCK_NS
 
 ROWS = 1 << 13
 """Rows per block; blocks differ where time stops, and at the end of a segment."""
@@ -27,20 +27,24 @@ LABELLED = "data"
 
 @dataclass(eq=False)
 class TopicMessages:
-    """Messages of a topic: times of reception [ns], stamps [ns] (0 without header), and numbers."""
+    """Messages of a topic: times of reception [ns], stamps [ns] (0 without header), and numbers.
+
+    Attributes:
+        stamped: Whether stamps assign the messages to rows; otherwise times of reception do.
+    """
 
     arrived: Integers
     stamp: Integers
     values: dict[str, Array]
+    stamped: bool = True
 
     def __len__(self) -> int:
         return len(self.stamp)
 
     def rows(self, rows: Any) -> TopicMessages:
         """Return some of the messages; a slice gives views."""
-        return TopicMessages(
-            self.arrived[rows], self.stamp[rows], {name: value[rows] for name, value in self.values.items()}
-        )
+        values = {name: value[rows] for name, value in self.values.items()}
+        return TopicMessages(self.arrived[rows], self.stamp[rows], values, self.stamped)
 
     @classmethod
     def joined(cls, parts: Sequence[TopicMessages]) -> TopicMessages:
@@ -49,7 +53,7 @@ class TopicMessages:
             return parts[0]
         values = {name: np.concatenate([part.values[name] for part in parts]) for name in parts[0].values}
         arrived, stamp = (np.concatenate([getattr(part, name) for part in parts]) for name in ("arrived", "stamp"))
-        return cls(arrived, stamp, values)
+        return cls(arrived, stamp, values, parts[0].stamped)
 
 
 class Segments:
@@ -213,7 +217,7 @@ class _Segment:
             if topic == JOINT_STATES:
                 continue
             table = self._table(topic)
-            if topic != FALLEN and not topic.startswith(READOUTS):
+            if table.stamped:
                 selected = table.stamp < end
                 if self.emitted is not None:
                     late += int((table.stamp[selected] <= self.emitted).sum())
@@ -273,17 +277,17 @@ class AlignedRows:
             return np.zeros((0, width))
         return table.values[LABELLED][np.argsort(table.stamp, kind="stable")]
 
-    def unstamped(self, topic: str) -> tuple[Indices, Array]:
-        """Return (rows, numbers) of a topic without stamps, in order of reception.
+    def unstamped(self, topic: str) -> tuple[Indices, TopicMessages | None]:
+        """Return rows and messages of a topic without stamps, in order of reception; None if there are no messages.
 
         A message belongs to the row of the last joint states that arrived before it.
         """
         table = self._tables.get(topic)
         if table is None:
-            return np.zeros(0, dtype=np.intp), np.zeros(0)
+            return np.zeros(0, dtype=np.intp), None
         last = np.searchsorted(self._all.arrived, table.arrived, side="right") - 1
         valid = last >= 0
-        return np.searchsorted(self.stamp, self._all.stamp[last[valid]]), table.values[LABELLED][valid, 0]
+        return np.searchsorted(self.stamp, self._all.stamp[last[valid]]), table.rows(valid)
 
     def arrival(self, topic: str, k: int) -> int:
         """Return the time of reception of entry ``k`` of :meth:`unstamped` [ns]."""

@@ -16,8 +16,9 @@ from std_msgs.msg import Float64, String
 
 from bipedsim.errors import ConfigError
 from bipedsim.recording.bag.reader import Bag
+from bipedsim.recording.schema import USER_TOPICS
 from bipedsim_ros.nodes.topic_selection import Selection
-from bipedsim_ros.wire.topics import TOPICS
+from bipedsim_ros.wire.topics import TOPICS, is_of_user
 
 KNOWN = {row.name: row for row in TOPICS.values() if row.recorded and not row.is_prefix and not row.per_foot}
 PREFIXES = ["/objects/", "/force_plates/"]
@@ -91,5 +92,22 @@ def test_topics_of_the_user_are_in_the_bag_beside_those_of_the_robot(ros: RosWor
         recorder.finish(signal.SIGINT)
     messages = Bag(bag).messages
     assert {name for name, received in messages.items() if received} == {"/arm/load"}
+    assert Bag(bag).custom_data[USER_TOPICS] == "/arm/load"
     assert "/left_foot/contact_mode" in messages
     assert "/diagnostics" not in messages
+
+
+@pytest.mark.parametrize(
+    ("name", "of_user"),
+    [
+        ("/battery", True),
+        ("/left_foot/load", True),
+        ("/left_foot/wrench", False),
+        ("/objects/ball", False),
+        ("/force_plates/left/signals", False),
+        ("/controller/margin", False),
+        ("/sim_node/shown", False),
+    ],
+)
+def test_topics_of_the_user_are_those_that_bipedsim_does_not_declare(name: str, of_user: bool) -> None:
+    assert is_of_user(name, ["left", "right"]) == of_user
