@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from bipedsim.analysis.controller_stop import ControllerStop
+from bipedsim.config import ParameterChange
 from bipedsim.numerics import Array
 from bipedsim.recording import Recording, schema, without_plan
 
@@ -19,7 +21,8 @@ def controller_figures(recording: Recording) -> dict[str, Any]:
     * base_position_error_m: largest position error of the estimated base. Both positions refer to the first row that
       has both, because the estimate's origin is free. Its drift counts;
     * base_orientation_error_rad: largest angle between the estimated and the true attitude;
-    * readouts: minimum and maximum by name.
+    * readouts: minimum and maximum by name;
+    * parameter_changes: ``at`` [s], ``name`` and new ``value`` of each parameter that changed while it ran.
     """
     figures = ControllerFigures()
     figures.add(recording)
@@ -38,10 +41,12 @@ class ControllerFigures:
         self._apart: float | None = None
         self._turned: float | None = None
         self._readouts: dict[str, dict[str, float]] = {}
+        self._changes: dict[ParameterChange, None] = {}
 
     def add(self, rows: Recording) -> None:
         """Process the next rows."""
         self._stop = self._stop or ControllerStop.recorded(rows)
+        self._changes |= dict.fromkeys(rows.changes)
         for name, values in without_plan(rows.readouts).items():
             if not np.isnan(values).all():
                 span = self._readouts.setdefault(name, {"min": np.inf, "max": -np.inf})
@@ -63,6 +68,7 @@ class ControllerFigures:
             "base_position_error_m": self._apart,
             "base_orientation_error_rad": self._turned,
             "readouts": self._readouts,
+            "parameter_changes": [asdict(change) for change in self._changes] or None,
         }
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from bipedsim.analysis.controller_stop import ControllerStop
 from bipedsim.analysis.plates import SETTLE
+from bipedsim.config import ParameterChange
 from bipedsim.recording import schema
 
 UNITS = {"s": "s", "us": "us", "hz": "Hz", "m": "m", "rad": "rad", "N": "N", "Nm": "N.m", "J": "J"}
@@ -49,8 +50,18 @@ _RESOLUTION = {"m": 1e-6, "rad": 1e-6, "s": 1e-6, "N": 1e-3, "Nm": 1e-3}
 """Value below which a difference is rounding error, by suffix of the name."""
 _NO_UNIT = 1e-6
 _IN_WORDS = (
-    *("readouts", "objects", "fell_at_s", "fall_reason", "lies_on", *schema.STOPPED, "physics", "verdict"),
-    *("torque_limited_fraction", "torque_limited", "torque_swings_hz", "joint_stops"),
+    *(
+        "readouts",
+        "parameter_changes",
+        "objects",
+        "fell_at_s",
+        "fall_reason",
+        "lies_on",
+        *schema.STOPPED,
+        "physics",
+        "verdict",
+    ),
+    *("physics", "verdict", "torque_limited_fraction", "torque_limited", "torque_swings_hz", "joint_stops"),
 )
 """Keys with their own lines at the end."""
 _SHOWN = 5
@@ -119,6 +130,8 @@ def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> l
         text = _text(value, resolution_of(key))
         if text:
             lines.append(_line(key, text) + _explanation(key, summary))
+    if summary.get("parameter_changes"):
+        lines.append(_line("parameters", _changes_text(summary["parameter_changes"])))
     for name, span in (summary.get("readouts") or {}).items():
         step = resolution_of(name)
         lines.append(_line(name, f"{_text(span['min'], step)} to {_text(span['max'], step)}"))
@@ -135,6 +148,12 @@ def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> l
     if summary.get("physics"):
         lines.append(_line("physics", physics_text(summary["physics"], summary.get("unresolved_steps") or 0)))
     return lines
+
+
+def _changes_text(changes: Sequence[Mapping[str, Any]]) -> str:
+    """Describe the parameters that changed while the controller ran."""
+    texts = [f"{ParameterChange(**change)} from {change['at']:.6g} s on" for change in changes]
+    return ", ".join(texts[:_SHOWN]) + (f" and {len(texts) - _SHOWN} more changes" if len(texts) > _SHOWN else "")
 
 
 def _explanation(key: str, summary: Mapping[str, Any]) -> str:

@@ -21,6 +21,12 @@ from .fields import (
 )
 from .html import facts as facts
 from .json_text import to_json as to_json
+from .live import (
+    ParameterChange as ParameterChange,
+    differences as differences,
+    parse_changes as parse_changes,
+    with_changes as with_changes,
+)
 from .plugins import Files as Files, Table as Table, import_own_module as import_own_module
 from .progress import ProgressBar as ProgressBar
 from .read import (

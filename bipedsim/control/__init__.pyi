@@ -17,3 +17,4 @@ from .raised import (
     raising_controller as raising_controller,
 )
 from .stop import StopKind as StopKind, StopReason as StopReason
+from .tuning import Tuning as Tuning

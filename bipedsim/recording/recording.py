@@ -6,7 +6,7 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.config import facts
+from bipedsim.config import ParameterChange, facts
 from bipedsim.errors import DamagedError, RecordingError, warn_incomplete
 from bipedsim.numerics import Array, Flags, copy_rows, ready
 from bipedsim.plates import PlateSignals
@@ -60,6 +60,7 @@ class Recording(RecordedColumns):
             without /diagnostics.
         gave_up_kind: Kind of this reason, a value of :class:`bipedsim.control.StopKind`; None if it is unknown.
         pushes: Begin and end of every planned push [s]; empty if unknown, as in a bag.
+        changes: New values of parameters of the controller while it ran, with the time of each.
         notes: Remarks for the reader, for example that a bag is truncated and how much was recovered.
         about: Known labels of the run: ``scenario``, ``controller``, ``contact_model``, ``ground``. For a bag also
             ``robot``, the name or file that its recorder received.
@@ -82,6 +83,7 @@ class Recording(RecordedColumns):
     gave_up_why: str = ""
     gave_up_kind: str | None = None
     pushes: tuple[tuple[float, float], ...] = ()
+    changes: tuple[ParameterChange, ...] = ()
     notes: tuple[str, ...] = ()
     about: Mapping[str, str] = field(default_factory=dict)
     run: Mapping[str, Any] = field(default_factory=dict)
@@ -215,6 +217,7 @@ class Recording(RecordedColumns):
             "gave_up_why": self.gave_up_why,
             "gave_up_kind": self.gave_up_kind,
             "pushes": self.pushes,
+            **({"changes": [asdict(change) for change in self.changes]} if self.changes else {}),
             "notes": self.notes,
             "about": dict(self.about),
             "run": dict(self.run),
@@ -453,6 +456,7 @@ def joined(parts: Sequence[Recording]) -> Recording:
         }
         feet = [foot for foot in parts[-1].vertex_forces if all(foot in part.vertex_forces for part in parts)]
         values["vertex_forces"] = {foot: np.concatenate([part.vertex_forces[foot] for part in parts]) for foot in feet}
+        values["changes"] = tuple(dict.fromkeys(change for part in parts for change in part.changes))
         values["force_plates"] = joined_signals([part.force_plates for part in parts])
         stopped = next((part for part in parts if np.isfinite(part.gave_up_at)), parts[-1])
         values |= {name: getattr(stopped, name) for name in ("gave_up_at", "gave_up_why", "gave_up_kind")}
@@ -623,6 +627,7 @@ def _fill(run: Recording, header: Mapping[str, Any], arrays: Mapping[str, Array]
     run.notes = tuple(header["notes"])
     # Older runs have no pushes in the header.
     run.pushes = tuple((float(start), float(end)) for start, end in header.get("pushes", ()))
+    run.changes = tuple(ParameterChange(**change) for change in header.get("changes", ()))
     run.run = header.get("run", {})
     run.statistics = header.get("statistics", {})
     run.about = {str(key): str(value) for key, value in header.get("about", {}).items()}

@@ -24,7 +24,7 @@ from bipedsim.analysis import (
 )
 from bipedsim.config import ProgressBar, RunConfig, check, without_prefix
 from bipedsim.contact import contact_params
-from bipedsim.control import Controller, Guard, controller_params, make_controller
+from bipedsim.control import Controller, Guard, Tuning, controller_params, make_controller
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground, get_ground
 from bipedsim.model import IDEAL, Robot, load_robot
@@ -80,6 +80,7 @@ class Prepared:
         settings: The settings, with values of the scenario filled in.
         robot, ground, scenario: The loaded objects.
         guard: Monitor that hosts a new controller with the parameters of the scenario and the settings.
+        tuning: Changes of its live parameters.
         faults: Injected faults.
         gantry: Gantry that holds the robot at first; None without one.
         control_dt, physics_dt: Periods [s]; their ratio is whole.
@@ -91,6 +92,7 @@ class Prepared:
     ground: Ground
     scenario: Scenario
     guard: Guard
+    tuning: Tuning
     faults: tuple[Fault, ...]
     gantry: GantryConfig | None
     control_dt: float
@@ -135,7 +137,7 @@ def prepare(settings: RunConfig, scenario: Scenario | None = None, ground: Groun
             raise error.within(f"scenario {settings.scenario!r}: controller_params") from error
 
     # All other settings are checked first, so that a misspelt name is reported before the controller is compiled.
-    naming_scenario(partial(controller_params, controller, robot))
+    params = naming_scenario(partial(controller_params, controller, robot))
     ground = get_ground(ground_name) if ground is None else ground
     faults = for_run(scenario.faults, settings.faults)
     contact = without_prefix(settings.contact_params, settings.contact_model)
@@ -145,6 +147,7 @@ def prepare(settings: RunConfig, scenario: Scenario | None = None, ground: Groun
     guard = Guard(instance, robot, dt=control_dt)
     if scenario.velocity and guard.set_velocity is None:
         raise no_velocity(settings.scenario, controller)
+    tuning = Tuning(guard, params, scenario.changes, f"scenario {settings.scenario!r}: changes")
     return Prepared(
         settings=replace(
             settings,
@@ -159,6 +162,7 @@ def prepare(settings: RunConfig, scenario: Scenario | None = None, ground: Groun
         ground=ground,
         scenario=scenario,
         guard=guard,
+        tuning=tuning,
         faults=faults,
         gantry=gantry,
         control_dt=control_dt,
@@ -191,6 +195,7 @@ class Run:
 
     Attributes:
         sim, guard: The simulator and the controller.
+        tuning: Changes live parameters of the controller, see :meth:`bipedsim.control.Tuning.set`.
         rollout: The run without its controller.
         faults: Injected faults between them; only with faults, a command that is not finite is dropped.
         observation: The last observation that reached the controller.
@@ -210,7 +215,7 @@ class Run:
         self._limit, self._least = robot.effort_limit, -robot.effort_limit
         self._velocities = VelocitySchedule(scenario.velocity) if scenario.velocity else None
         self._answer: Command | None = None
-        self.guard = prepared.guard
+        self.guard, self.tuning = prepared.guard, prepared.tuning
         self.sim = sim = Simulator(
             robot,
             prepared.ground,
@@ -256,7 +261,8 @@ class Run:
             self.described["pushes"].append(event["push"])
 
     def _steer(self) -> None:
-        """Pass a velocity command that is due to the controller."""
+        """Pass a velocity command and parameters that are due to the controller."""
+        self.tuning.due(self.sim.t)
         velocity = None if self._velocities is None else self._velocities.due(round(self.sim.t * 1e9))
         if velocity is not None:
             self.guard.steer(velocity)
@@ -367,6 +373,7 @@ def _result(
     recording.about = _about(settings)
     recording.run = {**run.described, "settings": _plain(asdict(settings))}
     recording.pushes = prepared.scenario.push_times
+    recording.changes = tuple(run.tuning.applied)
     stop = ControllerStop.of(run.guard)
     if stop is not None:
         stop.note(recording)

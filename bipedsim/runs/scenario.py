@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bipedsim.config import RunConfig, from_file, like, param
+from bipedsim.config import ParameterChange, RunConfig, from_file, like, param
 from bipedsim.errors import ConfigError
 from bipedsim.model import IDEAL
 from bipedsim.objects import ObjectConfig, check_names
@@ -43,6 +43,7 @@ class Scenario:
     faults: tuple[Fault, ...] = param((), "list of injected faults (docs/faults.md)")
     gantry: str | Mapping[str, Any] = like(RunConfig, "gantry", "", "gantry that holds the robot at the start")
     velocity: tuple[Velocity, ...] = param((), "list of velocity commands; each holds until the next one")
+    changes: tuple[ParameterChange, ...] = param((), "list of new values of live parameters of the controller")
     objects: tuple[ObjectConfig, ...] = param((), "list of free rigid bodies (docs/objects.md)")
     force_plates: tuple[PlateConfig, ...] = param((), "list of force plates in the ground (docs/force_plates.md)")
 

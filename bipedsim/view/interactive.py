@@ -384,6 +384,10 @@ def _spans(ax: Axes, patch: Any) -> bool:
     return bool(heights.min() <= 1e-6 and heights.max() >= 1.0 - 1e-6)
 
 
+_TURNED = {"top": "right", "bottom": "left", "right": "bottom", "left": "top", "center": "center"}
+"""Alignment of a text that is turned to the left, to the alignment before it was turned."""
+
+
 def _label(plot: Any, ax: Axes, text: Text) -> None:
     """Write a text at its position in the data."""
     from bokeh.models.annotations import Label
@@ -393,15 +397,19 @@ def _label(plot: Any, ax: Axes, text: Text) -> None:
     ((x, y),) = _data(ax, text, [text.get_position()])
     box = text.get_bbox_patch()
     background = {"background_fill_color": "#FFFFFF", "background_fill_alpha": 0.8} if box is not None else {}
+    align: str = text.get_horizontalalignment()
+    baseline: str = text.get_verticalalignment()
+    if text.get_rotation() == 90.0:
+        # Bokeh aligns a text before it turns it, matplotlib after that.
+        align, baseline = _TURNED[baseline], _TURNED[align]
     plot.add_layout(
         Label(
             x=float(x),
             y=float(y),
             text=text.get_text(),
-            text_align=text.get_horizontalalignment(),
-            text_baseline={"center": "middle", "baseline": "alphabetic"}.get(
-                text.get_verticalalignment(), text.get_verticalalignment()
-            ),
+            text_align=align,
+            text_baseline={"center": "middle", "baseline": "alphabetic"}.get(baseline, baseline),
+            angle=np.deg2rad(text.get_rotation()),
             text_font_size=f"{_PX * float(text.get_fontsize()):.0f}px",
             text_color=_colour(text.get_color())[0],
             **background,

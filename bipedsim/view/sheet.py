@@ -5,7 +5,7 @@ Import of matplotlib takes a second, so the functions import it when they draw.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -15,7 +15,7 @@ import numpy as np
 
 from bipedsim.errors import RecordingError
 from bipedsim.view.interactive import import_bokeh, write_interactive
-from bipedsim.view.palette import LIMIT_COLOUR, PUSH_COLOUR
+from bipedsim.view.palette import LIMIT_COLOUR, PUSH_COLOUR, TOTAL_COLOUR
 from bipedsim.view.time_axes import time_axis
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.text import Text
 
+    from bipedsim.config import ParameterChange
     from bipedsim.recording import Recording
 
 PAGES = (".html", ".htm")
@@ -33,6 +34,8 @@ DOT = "  ·  "
 """Separator between the parts of a title."""
 _TITLE, _NOTE = 11.5, 8.0
 """Font sizes of the title of a plot, and of a note above axes [pt]."""
+MOST_CHANGES = 12
+"""Maximum number of changed parameters whose names are next to their lines."""
 _WITHOUT_METRICS: WeakKeyDictionary[Axes, str] = WeakKeyDictionary()
 """Titles of axes that contain metrics, without them."""
 _MARGIN = 0.01
@@ -166,13 +169,25 @@ def foot_dash(k: int) -> str | tuple[int, tuple[int, int]]:
 
 
 def mark_events(ax: Axes, recording: Recording) -> None:
-    """Mark pushes and the time at which the controller was stopped."""
+    """Mark pushes, changed parameters of the controller, and the time at which it was stopped."""
     for number, (start, end) in enumerate(recording.pushes):
         # Short pushes are widened, so that they are visible in a long run.
         end = max(end, start + 0.003 * recording.duration)
         ax.axvspan(start, end, color=PUSH_COLOUR, alpha=0.2, linewidth=0.0, zorder=0.5, label="" if number else "push")
     if np.isfinite(recording.gave_up_at):
         ax.axvline(recording.gave_up_at, color=LIMIT_COLOUR, linestyle=":", linewidth=1.2, label="stopped")
+    if len(recording.t):
+        shown = [change for change in recording.changes if recording.t[0] <= change.at <= recording.t[-1]]
+        _mark_changes(ax, shown)
+
+
+def _mark_changes(ax: Axes, changes: Sequence[ParameterChange]) -> None:
+    """Draw a line with name and new value for each change; many changes have no texts."""
+    for change in changes:
+        ax.axvline(change.at, color=TOTAL_COLOUR, linestyle="-.", linewidth=0.7)
+        if len(changes) <= MOST_CHANGES:
+            look: Any = {"rotation": 90, "va": "top", "ha": "right", "fontsize": 6.5, "color": TOTAL_COLOUR}
+            ax.text(change.at, 1.0, str(change), transform=ax.get_xaxis_transform(), **look)
 
 
 def heading(figure: SubFigure, text: str) -> None:

@@ -223,6 +223,8 @@ def plan(
         _check_interface(arguments)
     _refuse_unused("an interface", interface_params, "no interface", arguments.interface)
     _refuse_unused("the controller", controller_params, f"controller = {arguments.controller}", arguments.controlled)
+    changes = {} if scenario is None else {change.name: change.value for change in scenario.changes}
+    _refuse_unused("the scenario's changes", changes, f"controller = {arguments.controller}", arguments.controlled)
     if arguments.controlled and ":" not in arguments.controller:
         find_controller(arguments.controller, (NO_CONTROLLER, *INTERFACES))
     namespace = namespace_of(arguments.namespace)
@@ -357,6 +359,8 @@ def _controller(inputs: _LaunchInputs) -> NodeProcess:
     own = without_prefix(inputs.controller_params, arguments.controller)
     if scenario is not None:
         own = {**controller_params_for(scenario, arguments.controller, arguments.scenario), **own}
+        if scenario.changes:
+            parameters["changes"] = [change.text() for change in scenario.changes]
     if inputs.walks:
         _check_velocity(arguments.scenario, arguments.controller)
         # Discovery takes a second or more. Without this parameter, the run could begin before the schedule.

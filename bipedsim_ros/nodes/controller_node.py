@@ -23,8 +23,8 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 
 from bipedsim.analysis import ControllerStop, in_words
-from bipedsim.config import RunConfig, like, param
-from bipedsim.control import FALL_TILT, Guard, construct, find_controller, robot_params
+from bipedsim.config import RunConfig, differences, like, param, parse_changes
+from bipedsim.control import FALL_TILT, Guard, Tuning, construct, find_controller, robot_params
 from bipedsim.errors import EXIT_FAILED, EXIT_USAGE, ConfigError, MeasurementError
 from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Indices, announced, is_finite
@@ -121,6 +121,9 @@ class ControllerNodeParams:
         "for a simulation that waits for a command at every state: answer all of them, and publish readouts and "
         "estimate before the command and not behind it",
     )
+    changes: tuple[str, ...] = param(
+        (), "new values of live parameters of the controller, as 'at name value' with the time in s"
+    )
     stats_file: str = param("", "JSON file for when and why the controller was stopped, if it was: written at the end")
     priority: int = param(
         50,
@@ -184,16 +187,17 @@ class ControllerNode:
         prefix, cls = find_controller(params.controller)
         own: Any = None
         # The thread of the services fills it, and that of the updates empties it.
-        self._tuned: deque[Any] = deque()
+        self._tuned: deque[dict[str, Any]] = deque()
         if getattr(cls, "Params", None) is not None:
             tune = self._on_change if hasattr(cls, "tune") else None
-            own = parameters.declare(cls.Params, f"{prefix}.", robot_params(robot, prefix), tune)
+            own = self._own = parameters.declare(cls.Params, f"{prefix}.", robot_params(robot, prefix), tune)
         parameters.refuse_unknown()
         self._params = params
         node.get_logger().info(f"loading {params.controller}")
         with announced(f"controller {params.controller}", 5, at_first=40):
             dt = 1.0 / params.rate
             self._guard = Guard(construct(cls, robot, own, dt), robot, params.fall_tilt, dt)
+            self._tuning = Tuning(self._guard, own, parse_changes(params.changes), "parameters of controller_node")
         self._order = command_order(robot, params.joints)
         self._reader = JointStateReader(robot.joint_names)
         self._writer, self._impedance_writer = CommandWriter(robot.nu), ImpedanceWriter(robot.nu)
@@ -254,18 +258,26 @@ class ControllerNode:
 
     def _on_change(self, params: Any) -> None:
         """Keep changed parameters of the controller for its next update."""
-        self._tuned.append(params)
+        self._tuned.append(differences(self._own, params))
+        self._own = params
 
-    def _tune(self, now: int) -> None:
-        """Give the controller its changed parameters, if there are any."""
-        while self._tuned and self._guard.tune is not None:
+    def _tune(self, now: int, begins: bool) -> None:
+        """Give the controller its changed parameters, if there are any.
+
+        Args:
+            now: Stamp of the joint states [ns].
+            begins: Whether they are the first ones, or the first ones after a reset.
+        """
+        if begins:
+            self._outputs.publish_changes(self._tuning.restart(now / NS_PER_S), now)
+        steps = [partial(self._tuning.due, now / NS_PER_S)]
+        while self._tuned:
+            steps.append(partial(self._tuning.set, now / NS_PER_S, self._tuned.popleft()))
+        for step in steps:
             try:
-                self._guard.tune(self._tuned.popleft())
+                self._outputs.publish_changes(step(), now)
             except ConfigError as error:
                 self._node.get_logger().error(f"the controller keeps its parameters: {error}")
-            else:
-                text = f"the controller has its new parameters from t = {now / NS_PER_S:.9f} s on"
-                self._node.get_logger().info(text)
 
     def run(self) -> int:
         """Answer joint states until :meth:`stop`; return the exit code."""
@@ -429,10 +441,10 @@ class ControllerNode:
         elif not self._period_checked:
             self._check_period((now - last) / NS_PER_S)
         self._last_stamp = now
-        was_running = not self._guard.fallen
+        was_running, begins = not self._guard.fallen, last is None
         begin = time.monotonic_ns()
         self._inputs.deliver(now)
-        self._tune(now)
+        self._tune(now, begins)
         command = self._guard.update(observation)
         if self._guard.fresh:
             self._update_time.record(time.monotonic_ns() - begin)

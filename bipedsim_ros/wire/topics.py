@@ -396,6 +396,15 @@ PLANNED_STEPS = Topic(
     frame=WORLD_FRAME,
     sporadic=True,
 )
+TUNED = Topic(
+    schema.CHANGES,
+    _TEXT,
+    CONTROLLER,
+    "JSON: `name` and new `value` of a parameter that changed, and the `stamp` [ns] of the joint states from which on "
+    "the controller uses it; at every reset all that differ from the start of the node",
+    HISTORY,
+    sporadic=True,
+)
 ODOMETRY = Topic(
     schema.ODOMETRY,
     _ODOMETRY,

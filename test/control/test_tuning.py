@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bipedsim.control import find_controller
+from bipedsim.config import ParameterChange, parse_changes
+from bipedsim.control import Guard, Tuning, find_controller
 from bipedsim.errors import ConfigError
 from bipedsim.model import load_robot
 from bipedsim.sim import Simulator
@@ -44,3 +45,57 @@ def test_a_tuned_controller_is_one_with_these_gains(name: str) -> None:
         with pytest.raises(ConfigError):
             tuned.tune(replace(params, **REFUSED[name]))
         np.testing.assert_array_equal(tuned.update(observation).tau_joint, expected)
+
+
+def hosted(name: str = "posture") -> tuple[Guard, Any]:
+    _, cls = find_controller(name)
+    params = cls.Params()
+    return Guard(cls(ROBOT, params, 1e-3), ROBOT), params
+
+
+def test_changes_apply_when_they_are_due_and_are_listed() -> None:
+    guard, params = hosted()
+    tuning = Tuning(guard, params, [ParameterChange(0.2, "kp.l_knee", 700.0), ParameterChange(0.1, "stiffness", 20.0)])
+    assert not tuning.due(0.099)
+    assert tuning.due(0.1) == [ParameterChange(0.1, "stiffness", 20.0)]
+    assert tuning.set(0.15, {"damping": 0.2, "stiffness": 20.0}) == [ParameterChange(0.15, "damping", 0.2)]
+    assert tuning.due(5.0) == [ParameterChange(5.0, "kp.l_knee", 700.0)]
+    assert [change.name for change in tuning.applied] == ["stiffness", "damping", "kp.l_knee"]
+    assert {change.name for change in tuning.restart(0.0)} == {"stiffness", "damping", "kp.l_knee"}
+    assert all(change.at == 0.0 for change in tuning.applied)
+    assert not tuning.due(1.0), "the schedule brings nothing new"
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("posture", ("squat_depth", 0.1)),
+        ("posture", ("stifness", 20.0)),
+        ("posture", ("stiffness", -1.0)),
+        ("posture", ("stiffness", "stiff")),
+        ("zmp", ("step_height", 0.1)),
+    ],
+)
+def test_a_change_that_cannot_be_is_refused_before_the_run(name: str, change: tuple[str, Any]) -> None:
+    _, cls = find_controller(name)
+    guard, params = hosted() if name == "posture" else (hosted()[0], cls.Params())
+    with pytest.raises(ConfigError):
+        Tuning(guard, params, [ParameterChange(1.0, *change)])
+
+
+def test_a_refused_change_leaves_the_parameters_alone() -> None:
+    guard, params = hosted("sliding")
+    tuning = Tuning(guard, params)
+    with pytest.raises(ConfigError):
+        tuning.set(0.0, {"reach": 1000.0})
+    assert tuning.applied == []
+    assert tuning.set(0.1, {"slope": 5.0}) == [ParameterChange(0.1, "slope", 5.0)]
+
+
+def test_texts_of_changes_lose_nothing() -> None:
+    changes = (ParameterChange(1.0 / 3.0, "kp.l_knee", 1e-3 / 7.0), ParameterChange(2.0, "mode", "a b"))
+    changes += (ParameterChange(3.0, "on", True),)
+    assert parse_changes([change.text() for change in changes]) == changes
+    for wrong in ("stiffness 20", "1.0 stiffness", "x stiffness 20", "-1 stiffness 20"):
+        with pytest.raises(ConfigError):
+            parse_changes([wrong])

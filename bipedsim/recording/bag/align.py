@@ -10,7 +10,7 @@ import sys
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.config import ProgressBar
+from bipedsim.config import ParameterChange, ProgressBar
 from bipedsim.errors import ConfigError, RecordingError, warn_incomplete, warn_omitted
 from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Array, Flags, Integers
@@ -26,12 +26,13 @@ from bipedsim.recording.bag.decoding import PlateTopics, TopicDecoders, is_objec
 from bipedsim.recording.bag.mcap import Block
 from bipedsim.recording.bag.messages import diagnostic_values, text
 from bipedsim.recording.bag.reader import Bag
-from bipedsim.recording.bag.run_messages import LATEST, RunMessages
+from bipedsim.recording.bag.run_messages import LATEST, RunMessages, json_object
 from bipedsim.recording.bag.segments import END, LABELLED, NEAR_NS, AlignedRows, Segments, TopicMessages
 from bipedsim.recording.bag.sole_poses import put_sole_poses
 from bipedsim.recording.plan import PLANNED
 from bipedsim.recording.recording import Recording, between, joined, nothing_between
 from bipedsim.recording.schema import (
+    CHANGES,
     COLUMNS,
     CONTACT_FIELDS,
     DIAGNOSTICS,
@@ -162,6 +163,7 @@ class BagRows:
         self._robot_error = ""
         self._descriptions: list[bytes] = []
         self._stops: list[_ControllerStop] = []
+        self._changes: list[tuple[int, ParameterChange]] = []
 
     @property
     def segments(self) -> int:
@@ -244,6 +246,8 @@ class BagRows:
             self._run.read(block)
         elif topic == DIAGNOSTICS:
             self._stops += _stops_in(block, arrived)
+        elif topic == CHANGES:
+            self._read_changes(block, arrived)
         elif self._decoders.wants_plates:
             self._plates.learn(topic, block)
         messages = self._decoders.decode(topic, block, arrived)
@@ -273,6 +277,7 @@ class BagRows:
         if self._decoders.wants_plates:
             out.force_plates = self._plates.samples(rows)
         self._put_stop(out, rows)
+        self._put_changes(out, rows)
         out.robot = self._bag.custom_data.get("robot", "")
         labels = {"controller": self._bag.custom_data.get("controller", ""), **self._run.labels}
         out.about = {name: label for name, label in labels.items() if label}
@@ -344,6 +349,28 @@ class BagRows:
             at = row if abs(row - stop.at) < 1000 else stop.at
             out.gave_up_why, out.gave_up_kind = stop.why, stop.kind
         out.gave_up_at = (at - rows.shift) * 1e-9
+
+    def _read_changes(self, block: Block, arrived: Integers) -> None:
+        """Store changed parameters; their numbers in the list go to the segments."""
+        taken = []
+        for at, message in zip(arrived.tolist(), block.messages(), strict=True):
+            try:
+                entry = json_object(message.data)
+                change = ParameterChange(0.0, str(entry["name"]), entry["value"])
+                self._changes.append((int(entry["stamp"]), change))
+            except (RecordingError, KeyError, ValueError, TypeError) as error:
+                self._decoders.count_unfit(CHANGES, 1, str(error))
+            else:
+                taken.append((at, self._changes[-1][0], len(self._changes) - 1))
+        if taken:
+            times, stamps, numbers = np.array(taken, dtype=np.int64).T
+            self._segments.add(CHANGES, TopicMessages(times, stamps, {LABELLED: numbers[:, None].astype(np.float64)}))
+
+    def _put_changes(self, out: Recording, rows: AlignedRows) -> None:
+        """Add the changed parameters that belong to ``rows``."""
+        for number in rows.all_of(CHANGES, 1)[:, 0].astype(int).tolist():
+            stamp, change = self._changes[number]
+            out.changes = (*out.changes, replace(change, at=(stamp - rows.shift) * 1e-9))
 
     def _put_vertex_forces(self, out: Recording, foot: str, topic: str, at: Any, table: TopicMessages | None) -> None:
         """Add the vertex forces of a foot; ``at`` contains the rows of the messages."""

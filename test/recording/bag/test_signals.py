@@ -12,6 +12,7 @@ from recording_support import STORE, header, joint_state, labelled, serialise, w
 from bipedsim.cli.main import main
 from bipedsim.errors import IncompleteWarning, OmittedWarning
 from bipedsim.recording import load_recording
+from bipedsim.recording.bag import segments
 from bipedsim.recording.schema import USER_TOPICS
 
 JOINTS = "sensor_msgs/msg/JointState"
@@ -176,3 +177,12 @@ def test_a_message_of_another_size_is_left_out_and_counted(tmp_path: Path) -> No
     expected = np.arange(ROWS, dtype=np.float64)
     expected[7] = np.nan
     np.testing.assert_array_equal(run.readouts["/array[1]"], expected)
+
+
+def test_the_columns_do_not_depend_on_the_size_of_the_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = bag_of(tmp_path / "bag", {i: sent(i) for i in range(0, ROWS, 3)})
+    whole = load_recording(path).readouts
+    monkeypatch.setattr(segments, "ROWS", 8)
+    assert {name: values.tobytes() for name, values in load_recording(path).readouts.items()} == {
+        name: values.tobytes() for name, values in whole.items()
+    }

@@ -25,7 +25,7 @@ from bipedsim.cli import SAME_WISH
 from bipedsim.cli.commands import make_parser
 from bipedsim.config import to_json
 from bipedsim.contact.models import CONTACT_MODELS
-from bipedsim.errors import UnknownNameError
+from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import load_robot
 from bipedsim.recording import load_recording
 from bipedsim.recording.bag.reader import BagWriter, Topic
@@ -215,6 +215,15 @@ def test_scenario_tells_the_controller_and_pushes() -> None:
     assert plan({"scenario": "drop"}).nodes[0].parameters == {"title": "drop", "drop_height": 0.05}
     with refusal(UnknownNameError, kind="scenario"):
         plan({"scenario": "fly"})
+
+
+def test_scheduled_changes_of_parameters_need_a_controller(tmp_path: Path) -> None:
+    file = tmp_path / "tuned.yaml"
+    file.write_text("changes: [{at: 1.5, name: stiffness, value: 20.0}]\n", encoding="utf-8")
+    controller = plan({"scenario": str(file)}).nodes[1]
+    assert controller.parameters["changes"] == ["1.5 stiffness 20.0"]
+    with pytest.raises(ConfigError):
+        plan({"scenario": str(file), "controller": "none"})
 
 
 def test_a_scenario_decides_what_is_not_given(tmp_path: Path) -> None:

@@ -1,0 +1,82 @@
+"""Change live parameters of a controller between two updates, at once or at scheduled times."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bipedsim.config import ParameterChange, differences, with_changes
+from bipedsim.control.monitor import Guard
+from bipedsim.errors import ConfigError
+
+
+class Tuning:
+    """Give a controller new values of its live parameters, and list them.
+
+    Args:
+        guard: Monitor that hosts the controller.
+        params: Parameters with which the controller was made; None if it has none.
+        scheduled: Changes that :meth:`due` applies.
+        where: Source of the scheduled changes, for messages.
+
+    Attributes:
+        applied: All changes since the last :meth:`restart`, in order.
+
+    Raises:
+        ConfigError: A scheduled change is not valid, or the controller has no live parameters.
+    """
+
+    def __init__(
+        self, guard: Guard, params: Any, scheduled: Sequence[ParameterChange] = (), where: str = "changes"
+    ) -> None:
+        self._guard = guard
+        self._first = self._params = params
+        self._where = where
+        self._scheduled = sorted(scheduled, key=lambda change: change.at)
+        if scheduled and (params is None or guard.tune is None):
+            raise ConfigError("the controller has no parameters that can change while it runs", where)
+        for change in self._scheduled:
+            params = with_changes(params, {change.name: change.value}, f"{where} at {change.at:g} s")
+        self._waiting = deque(self._scheduled)
+        self.applied: list[ParameterChange] = []
+
+    def restart(self, t: float) -> Sequence[ParameterChange]:
+        """Begin the schedule again; return the changes since the start of the controller, which stay, at ``t`` [s]."""
+        self._waiting = deque(self._scheduled)
+        self.applied = self._described(t, self._first) if self._params is not None else []
+        return self.applied
+
+    def due(self, t: float) -> Sequence[ParameterChange]:
+        """Apply the scheduled changes up to ``t`` [s]; return them.
+
+        Raises:
+            ConfigError: The controller refuses a value; it keeps its parameters.
+        """
+        changes: list[ParameterChange] = []
+        while self._waiting and self._waiting[0].at <= t + 1e-9:
+            change = self._waiting.popleft()
+            changes += self.set(t, {change.name: change.value})
+        return changes
+
+    def set(self, t: float, values: Mapping[str, Any]) -> Sequence[ParameterChange]:
+        """Give the controller new values from ``t`` [s] on; return the changes.
+
+        Args:
+            t: Time of the next update.
+            values: As in :func:`bipedsim.config.with_changes`.
+
+        Raises:
+            ConfigError: A value is not valid, or the controller refuses it; it keeps its parameters.
+        """
+        if self._guard.tune is None:
+            raise ConfigError("the controller has no parameters that can change while it runs", self._where)
+        before, params = self._params, with_changes(self._params, values, self._where)
+        self._guard.tune(params)
+        self._params = params
+        changes = self._described(t, before)
+        self.applied += changes
+        return changes
+
+    def _described(self, t: float, before: Any) -> list[ParameterChange]:
+        return [ParameterChange(t, name, value) for name, value in differences(before, self._params).items()]
