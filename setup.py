@@ -88,6 +88,7 @@ def data_files() -> "list[tuple[str, list[str]]]":
         (f"{share}/config", sorted(glob("config/*.*"))),
         (f"{share}/examples", sorted(glob("examples/*.ipynb"))),
         (f"{share}/examples/other_robot", sorted(glob("examples/other_robot/*.*"))),
+        (f"{share}/examples/requests", sorted(glob("examples/requests/*.*"))),
     ]
     if {"bdist_wheel", "editable_wheel"} & set(sys.argv):
         folder = Path("build", "ros2_run")

@@ -10,6 +10,9 @@ from bipedsim.config import ParameterChange, differences, with_changes
 from bipedsim.control.monitor import Guard
 from bipedsim.errors import ConfigError
 
+DATE = 1e9
+"""Time beyond which stamps are those of a wall clock [s]."""
+
 
 class Tuning:
     """Give a controller new values of its live parameters, and list them.
@@ -39,10 +42,15 @@ class Tuning:
         for change in self._scheduled:
             params = with_changes(params, {change.name: change.value}, f"{where} at {change.at:g} s")
         self._waiting = deque(self._scheduled)
+        self._zero = 0.0
         self.applied: list[ParameterChange] = []
 
     def restart(self, t: float) -> Sequence[ParameterChange]:
-        """Begin the schedule again; return the changes since the start of the controller, which stay, at ``t`` [s]."""
+        """Begin the schedule again; return the changes since the start of the controller, which stay, at ``t`` [s].
+
+        Simulated time begins at 0. If ``t`` is a date, the schedule counts from it.
+        """
+        self._zero = t if t > DATE else 0.0
         self._waiting = deque(self._scheduled)
         self.applied = self._described(t, self._first) if self._params is not None else []
         return self.applied
@@ -54,7 +62,7 @@ class Tuning:
             ConfigError: The controller refuses a value; it keeps its parameters.
         """
         changes: list[ParameterChange] = []
-        while self._waiting and self._waiting[0].at <= t + 1e-9:
+        while self._waiting and self._waiting[0].at <= t - self._zero + 1e-6:
             change = self._waiting.popleft()
             changes += self.set(t, {change.name: change.value})
         return changes

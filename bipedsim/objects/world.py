@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
 from bipedsim.contact import ConeProblem, PointRows
@@ -139,16 +140,29 @@ class World:
         """Restore the initial state."""
         b = self.bodies
         for i, body in enumerate(self.free):
-            b.quaternion[i] = body.pose[3:] / np.linalg.norm(body.pose[3:])
+            self._place(i, body.pose, body.twist)
+        b.force[:] = b.torque[:] = 0.0
+        self.forget_contacts()
+
+    def place(self, i: int, pose: Array, twist: Array) -> None:
+        """Move body ``i``: pose (7,) of its frame in the world, velocities (6,) in its own axes."""
+        rotation = pin.Quaternion(pose[3:] / np.linalg.norm(pose[3:])).matrix()
+        self._place(i, pose, np.concatenate([rotation @ twist[:3], rotation @ twist[3:]]))
+
+    def _place(self, i: int, pose: Array, twist_world: Array) -> None:
+        b = self.bodies
+        b.quaternion[i] = pose[3:] / np.linalg.norm(pose[3:])
         place_bodies(self._boxed)
-        for i, body in enumerate(self.free):
-            arm = b.R[i] @ body.com
-            b.position[i] = body.pose[:3] + arm
-            b.w[i] = body.twist[3:]
-            b.v[i] = body.twist[:3] + np.cross(body.twist[3:], arm)
-        b.force[:] = b.torque[:] = b.contact[:] = 0.0
+        arm = b.R[i] @ self.free[i].com
+        b.position[i] = pose[:3] + arm
+        b.w[i] = twist_world[3:]
+        b.v[i] = twist_world[:3] + np.cross(twist_world[3:], arm)
+
+    def forget_contacts(self) -> None:
+        """Clear the contacts of the last step, which the next one starts from."""
+        self.bodies.contact[:] = 0.0
         self._memory.points[0] = 0
-        self._failed[0] = b.rough[0] = 0
+        self._failed[0] = self.bodies.rough[0] = 0
 
     def step(self) -> str:
         """Make a complete step or none; return the reason if none was made, otherwise an empty string."""

@@ -47,6 +47,8 @@ SETPOINTS = "/sim_node/setpoint"
 RUN = "/sim_node/run"
 STATISTICS = "statistics"
 """Key of the simulator's counters in its last message on the topic ``RUN``."""
+EVENTS = {"push": "pushes", "gantry_action": "gantry_actions", "move": "moves"}
+"""Key of a message on the topic ``RUN`` with an event to the key of all these events in :attr:`Recording.run`."""
 ABOUT = "about"
 """Key of the labels for figures (name to text) in the first message on the topic ``RUN``."""
 CHANGES = "/controller_node/changes"

@@ -32,6 +32,8 @@ FORMAT = "bipedsim run 1"
 _PACKAGES = ("bipedsim", "numpy", "numba", "pin")
 # These columns follow from others, or come from the controller, or are inputs.
 _NOT_COMPARED = ("t", "sole_poses", "odometry", "joint_command")
+_OF_PUSH = ("t", "wrench", "body", "duration", "after")
+"""Keys that every recorded push has."""
 _TORN = 5
 _OBJECT = "object_"
 """Prefix of the columns of objects, as in tables."""
@@ -70,9 +72,23 @@ def describe_run(sim: Simulator, faults: Sequence[Fault] = ()) -> dict[str, Any]
     }
 
 
-def describe_push(t: float, wrench: Array, body: str, duration: float, after: float) -> dict[str, Any]:
+def describe_push(
+    t: float,
+    wrench: Array,
+    body: str,
+    duration: float,
+    after: float,
+    point: Array | None = None,
+    ramp: float = 0.0,
+) -> dict[str, Any]:
     """Return the entry of ``pushes`` for a push requested at ``t`` [s]; see :meth:`bipedsim.sim.Simulator.push`."""
-    return {"t": t, "wrench": wrench.tolist(), "body": body, "duration": min(duration, 1e300), "after": after}
+    push = {"t": t, "wrench": wrench.tolist(), "body": body, "duration": min(duration, 1e300), "after": after}
+    return {**push, **({} if point is None else {"point": point.tolist()}), **({"ramp": ramp} if ramp else {})}
+
+
+def describe_move(t: float, states: Mapping[str, Array]) -> dict[str, Any]:
+    """Return the entry of ``moves`` for objects moved at ``t`` [s]; see :meth:`bipedsim.sim.Objects.move`."""
+    return {"t": t, "states": {name: np.asarray(state).tolist() for name, state in states.items()}}
 
 
 def describe_action(t: float, action: str) -> dict[str, Any]:
@@ -159,6 +175,7 @@ def rerun(recording: Recording, changes: Changes = AS_RECORDED) -> Rerun:
     try:
         sim, rows, total, commands, pushes = _begin(recording, changes, notes)
         actions = [(entry["t"], entry["action"]) for entry in recording.run.get("gantry_actions", ())]
+        moves = [(entry["t"], entry["states"]) for entry in recording.run.get("moves", ())]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         message = f"damaged, or from another version of bipedsim ({type(error).__name__}: {error})"
         raise RecordingError(message, "description of the run") from error
@@ -173,7 +190,17 @@ def rerun(recording: Recording, changes: Changes = AS_RECORDED) -> Rerun:
             sim.hang(actions.pop(0)[1])
         while waiting and waiting[0]["t"] <= sim.t + 0.5 * sim.physics_dt:
             push = waiting.pop(0)
-            sim.push(np.array(push["wrench"]), push["body"], push["duration"], push["after"])
+            sim.push(
+                np.array(push["wrench"]),
+                push["body"],
+                push["duration"],
+                push["after"],
+                push.get("point"),
+                push.get("ramp", 0.0),
+            )
+        while moves and moves[0][0] <= sim.t + 0.5 * sim.physics_dt:
+            assert sim.objects is not None
+            sim.objects.move(sim, {name: np.array(state) for name, state in moves.pop(0)[1].items()})
         try:
             closed = not np.isnan(setpoints[row]).any()
             observation = sim.step(setpoints[row].T if closed else commands[row])
@@ -267,7 +294,7 @@ def _begin(
         notes.append(f"the run was recorded with {', '.join(mismatches)}: bits may differ")
     elif run.get("code", own_content()[OWN]) != own_content()[OWN]:
         notes.append("the code of bipedsim has changed since the recording, so results may differ in the last bits")
-    pushes = [{name: push[name] for name in ("t", "wrench", "body", "duration", "after")} for push in run["pushes"]]
+    pushes = [{**push, **{name: push[name] for name in _OF_PUSH}} for push in run["pushes"]]
     return sim, stepped[:n], total, commands, pushes
 
 

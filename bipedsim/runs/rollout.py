@@ -12,7 +12,7 @@ from bipedsim.model import start_configuration
 from bipedsim.numerics import Array
 from bipedsim.runs.faults import JOINTS, FaultSchedule
 from bipedsim.runs.pushes import Push, PushSchedule
-from bipedsim.runs.replay import describe_action, describe_push, describe_run
+from bipedsim.runs.replay import describe_action, describe_move, describe_push, describe_run
 from bipedsim.runs.saved_step import watch
 from bipedsim.sim import Observation, Simulator
 
@@ -29,7 +29,7 @@ class Rollout:
         faults: Injected faults of sensors and commands.
         log: Called with a line for each kind of violation of the physics; by default violations are only counted.
         step_file: File for the first step that violates the physics; by default a temporary one.
-        on_event: Called with each push and each action of the gantry, as :func:`describe_run` describes them.
+        on_event: Called with each push, move of objects and action of the gantry, in the form that replay reads.
 
     Attributes:
         sim, faults: As given.
@@ -56,6 +56,8 @@ class Rollout:
         sim.pushes.on_push = lambda *push: on_event({"push": describe_push(sim.t, *push)})
         if sim.gantry is not None:
             sim.gantry.on_action = lambda *action: on_event({"gantry_action": describe_action(*action)})
+        if sim.objects is not None:
+            sim.objects.on_move = lambda states: on_event({"move": describe_move(sim.t, states)})
         self.measured = self.observation = sim.sensors.observation
         self._changes = self._unresolved = 0
 

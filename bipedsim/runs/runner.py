@@ -259,6 +259,8 @@ class Run:
     def _note_event(self, event: dict[str, Any]) -> None:
         if "push" in event:
             self.described["pushes"].append(event["push"])
+        if "move" in event:
+            self.described.setdefault("moves", []).append(event["move"])
 
     def _steer(self) -> None:
         """Pass a velocity command and parameters that are due to the controller."""

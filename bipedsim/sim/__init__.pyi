@@ -25,6 +25,7 @@ from .io import (
 from .monitors import JOINT as JOINT, MONITORS as MONITORS, Monitors as Monitors
 from .objects import Objects as Objects
 from .participant import Participant as Participant, Simulation as Simulation
+from .pushes import Pushes as Pushes
 from .simulator import Simulator as Simulator, announced_events as announced_events, whole_ratio as whole_ratio
 from .snapshot import Snapshot as Snapshot
 from .steps import Steps as Steps

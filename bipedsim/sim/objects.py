@@ -6,7 +6,7 @@ of robot and objects are solved as one problem (:class:`bipedsim.touch.Touching`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bipedsim.config import check_all, together
 from bipedsim.dynamics import live_motions, live_poses
-from bipedsim.errors import ConfigError
+from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.ground import Ground
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Box, Integers, ready
@@ -45,6 +45,7 @@ class Objects(Participant):
         world: Simulation of the objects.
         sides: State of the objects for the contact solver of the robot.
         robot_v: (nv,) velocity of the robot at the beginning of the step.
+        on_move: Called with the states of every :meth:`move`. None by default.
         unresolved: Whether the last step, if the objects took it alone, has no solution within the tolerance.
 
     Raises:
@@ -83,6 +84,7 @@ class Objects(Participant):
         self._state: tuple[Array, Array] = np.zeros(0), np.zeros(0)
         self.robot_v: Array = np.zeros(robot.model.nv)
         self.unresolved = False
+        self.on_move: Callable[[Mapping[str, Array]], None] | None = None
         self._met: bool | None = None
         self._coupled = False
         self._first = 0
@@ -112,6 +114,56 @@ class Objects(Participant):
         finally:
             self.world.set_state(before)
         together(faults)
+
+    def check_move(self, states: Mapping[str, Array], q: Array, v: Array, from_start: bool = False) -> None:
+        """Check whether objects can move to ``states`` while the robot is at (q, v): (nq,), (nv,); nothing changes.
+
+        Args:
+            states: See :meth:`move`.
+            q, v: State of the robot.
+            from_start: Whether the other objects are in their initial states.
+
+        Raises:
+            UnknownNameError, ConfigError: As in :meth:`move`.
+        """
+        for name, state in states.items():
+            if name not in self.names:
+                raise UnknownNameError("object", name, self.names)
+            if np.shape(state) != (13,) or not np.isfinite(state).all() or abs(np.linalg.norm(state[3:7]) - 1) > 1e-3:
+                form = "must be a position, a quaternion of length 1 and two velocities: 13 finite numbers"
+                raise ConfigError(form, f"object {name!r}", np.asarray(state).tolist())
+        before = self.world.state()
+        try:
+            if from_start:
+                self.world.reset()
+            self._place(states)
+            self._place_links(q, v)
+            faults = self.world.overlaps(links=True)
+        finally:
+            self.world.set_state(before)
+        together(faults)
+
+    def move(self, sim: Simulation, states: Mapping[str, Array]) -> None:
+        """Move objects at once, between two steps.
+
+        Args:
+            sim: The simulation.
+            states: Name to pose and velocities (13,): position [m], quaternion x y z w, then linear [m/s] and angular
+                velocity [rad/s] in the axes of the object.
+
+        Raises:
+            UnknownNameError: There is no such object.
+            ConfigError: A state is not valid, or bodies would overlap; nothing has changed.
+        """
+        self.check_move(states, sim.q, sim.v)
+        self._place(states)
+        if self.on_move is not None:
+            self.on_move(states)
+
+    def _place(self, states: Mapping[str, Array]) -> None:
+        for name, state in states.items():
+            self.world.place(self.names.index(name), state[:7], state[7:])
+        self.world.forget_contacts()
 
     def forget_pushes(self) -> None:
         """Clear the pushes of the last step."""

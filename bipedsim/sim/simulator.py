@@ -22,7 +22,7 @@ from bipedsim.objects import ObjectConfig
 from bipedsim.plates import PlateConfig
 from bipedsim.sim.actuators import Actuators
 from bipedsim.sim.assembly import SimulatorConfig, assemble
-from bipedsim.sim.checks import checked_state, checked_vector
+from bipedsim.sim.checks import checked_state
 from bipedsim.sim.gantry import Gantry, GantryConfig
 from bipedsim.sim.height_scan import make_scan
 from bipedsim.sim.io import SETPOINT, Asked, Command, Observation
@@ -362,25 +362,25 @@ class Simulator:
         self._diverged = reason
         raise DivergenceError(self._diverged, self.t, self.q, self.v)
 
-    def push(self, wrench_world: Array, body: str | None = None, duration: float = np.inf, after: float = 0.0) -> None:
-        """Apply an external wrench at the origin of a body's frame; an earlier push ends when this one begins.
+    def push(
+        self,
+        wrench_world: Array,
+        body: str | None = None,
+        duration: float = np.inf,
+        after: float = 0.0,
+        point: Array | None = None,
+        ramp: float = 0.0,
+    ) -> None:
+        """Apply an external wrench on a body for a time; see :meth:`bipedsim.sim.Pushes.check`.
 
-        A push of the robot ends other pushes of the robot, and a push of an object ends those of that object. In a step
-        that a push covers in part, it acts with that share, so that its impulse is right.
-
-        Args:
-            wrench_world: (6,) force [N], torque [N.m].
-            body: Frame of the robot, its root body by default, or an object.
-            duration: Duration of the push [s].
-            after: Delay from now until it begins [s].
+        A push of the robot ends its other pushes when it begins, and so does a push of an object. In a step that it
+        covers in part, it acts with that share, so that its impulse is right.
 
         Raises:
             UnknownNameError: The robot has no such frame.
-            ConfigError: The wrench has the wrong size, is not finite or beyond ``LARGEST_PUSH``, the duration is not
-                positive, or ``after`` is negative; nothing has changed.
+            ConfigError: A value is not finite, too large, or of the wrong size or sign; nothing has changed.
         """
-        wrench = checked_vector("push wrench", wrench_world, 6, self.robot.name)
-        self.pushes.add(self, wrench, body, duration, after)
+        self.pushes.add(self, np.asarray(wrench_world, dtype=np.float64), body, duration, after, point, ramp)
 
     def hang(self, action: str) -> None:
         """Start one of :data:`bipedsim.sim.GANTRY_ACTIONS` with the next step.

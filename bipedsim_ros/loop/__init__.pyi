@@ -9,6 +9,12 @@ from .inbox import (
     subscribe_raw as subscribe_raw,
     take_raw as take_raw,
 )
+from .operations import (
+    REQUESTS as REQUESTS,
+    carry_out as carry_out,
+    in_own_axes as in_own_axes,
+    read_request as read_request,
+)
 from .own_core import ANY as ANY, AUTO as AUTO, OwnCore as OwnCore, wrong_cores as wrong_cores
 from .publishers import Publishers as Publishers, SensorPublishers as SensorPublishers
 from .rate_check import judge as judge, measure as measure

@@ -9,13 +9,14 @@ recordings. Lock step has no deadline, so everything else is published while the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from bipedsim.errors import BipedSimError, DivergenceError
 from bipedsim.numerics import Array
 from bipedsim.recording import schema
 from bipedsim.recording.bag import NS_PER_S
 from bipedsim.runs import Rollout, label_of
+from bipedsim.sim import Simulator
 from bipedsim_ros.loop.commands import Commands
 from bipedsim_ros.loop.inbox import Inbox
 from bipedsim_ros.loop.late_commands import LateCommands
@@ -95,6 +96,11 @@ class SimLoop:
         return self._stop
 
     @property
+    def simulator(self) -> Simulator:
+        """The simulator; only actions for :attr:`requests` may access it."""
+        return self._sim
+
+    @property
     def state(self) -> str:
         """State of the loop: waiting (for the first command), running, paused, diverged or finished."""
         return self._state
@@ -165,10 +171,18 @@ class SimLoop:
             self._publish_ground()
         return f"t = {self._sim.t:.6f} s"
 
-    def push(self, wrench: Array, body: str, duration: float) -> str:
+    def push(self, wrench: Array, body: str, duration: float, point: Array | None = None, ramp: float = 0.0) -> str:
         """Apply an external wrench; see :meth:`Simulator.push`."""
-        self._sim.push(wrench, body or None, duration)
+        self._sim.push(wrench, body or None, duration, 0.0, point, ramp)
         return f"pushed at t = {self._sim.t:.6f} s"
+
+    def move(self, states: Mapping[str, Array]) -> str:
+        """Move the objects of a simulation that has some; see :meth:`bipedsim.sim.Objects.move`."""
+        assert self._sim.objects is not None
+        self._sim.objects.move(self._sim, states)
+        if self._state != "running":
+            self._publish_ground()
+        return f"moved {', '.join(states)} at t = {self._sim.t:.6f} s"
 
     def hang(self, action: str) -> str:
         """Start an action of the gantry; see :meth:`Simulator.hang`."""

@@ -44,6 +44,7 @@ from bipedsim_ros.nodes.duplicate_nodes import duplicate_nodes
 from bipedsim_ros.nodes.effort_controller import declare_joints, make_effort_controller
 from bipedsim_ros.nodes.node_main import NodeProgram, run_node
 from bipedsim_ros.nodes.parameters import Parameters
+from bipedsim_ros.nodes.request_services import offer_requests
 from bipedsim_ros.nodes.simulation_services import offer
 from bipedsim_ros.wire import (
     BASE_FRAME,
@@ -147,6 +148,7 @@ class SimNode(NodeProgram):
         for action in GANTRY_ACTIONS if sim.gantry is not None else ():
             name = topics.GANTRY_ACTION.format(action=action)
             node.create_service(Trigger, name, self._service(partial(self.loop.hang, action)))
+        offer_requests(node, self.loop)
         self._standard_services = offer(node, sim, self.loop)
         # A controller manager has its own effort controller.
         own = [] if params.command_interface == "topic_based" else [make_effort_controller(node, robot)]

@@ -21,7 +21,7 @@ from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
 from bipedsim.recording.bag import NS_PER_S
 from bipedsim.sim import Simulator
-from bipedsim_ros.loop import SimLoop
+from bipedsim_ros.loop import SimLoop, in_own_axes
 from bipedsim_ros.nodes.simulate_steps import simulate_steps
 from bipedsim_ros.wire import WORLD_FRAME
 
@@ -303,12 +303,10 @@ class SimulationServices:
             raise ConfigError(f"{self._robot} is fixed to the ground")
         q, v = sim.q.copy(), sim.v.copy()
         if pose is not None:
-            if abs(np.linalg.norm(pose[3:]) - 1.0) > 1e-3:
-                raise ConfigError(f"orientation {pose[3:].tolist()} is no rotation: a quaternion of length 1 is needed")
+            in_own_axes(pose[3:], np.zeros(6), "orientation")
             q[:7] = pose
         if twist is not None:
-            rotation = pin.Quaternion(q[3:7] / np.linalg.norm(q[3:7])).matrix()
-            v[:6] = np.concatenate([rotation.T @ twist[:3], rotation.T @ twist[3:]])
+            v[:6] = in_own_axes(q[3:7], twist, "orientation")
         return self._loop.begin_at(q, v)
 
     def _refuse(self, _request: Any, _response: Any) -> None:

@@ -255,7 +255,7 @@ def _run_information(r: Recording) -> Iterator[_TopicMessages]:
     stamp = _stamps(r.t)
     yield _TopicMessages(topics.CLOCK, topics.CLOCK.name, stamp, topics.CLOCK.encoder().write_all(stamp))
     first, last = float(r.t[0]), float(r.t[-1])
-    event_kinds = {"pushes": "push", "gantry_actions": "gantry_action"}
+    event_kinds = {key: kind for kind, key in names.EVENTS.items()}
     entries = (
         [{**{k: v for k, v in r.run.items() if k not in event_kinds}, names.ABOUT: dict(r.about)}] if r.run else []
     )

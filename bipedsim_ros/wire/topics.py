@@ -509,5 +509,7 @@ def is_of_user(name: str, feet: Sequence[str]) -> bool:
 
 RESET, STEP, PAUSE = "~/reset", "~/step", "~/pause"
 """Services of sim_node: reset to t = 0, advance by one tick, and pause or resume."""
+REQUEST = "~/{request}"
+"""Services of sim_node that start, push, move and step, see :mod:`bipedsim_ros.nodes.request_services`."""
 GANTRY_ACTION = "~/{action}"
 """Services of sim_node with a gantry, one for each of :data:`bipedsim.sim.GANTRY_ACTIONS`."""

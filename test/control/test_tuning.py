@@ -99,3 +99,12 @@ def test_texts_of_changes_lose_nothing() -> None:
     for wrong in ("stiffness 20", "1.0 stiffness", "x stiffness 20", "-1 stiffness 20"):
         with pytest.raises(ConfigError):
             parse_changes([wrong])
+
+
+def test_a_schedule_counts_dates_from_the_first_one() -> None:
+    guard, params = hosted()
+    tuning = Tuning(guard, params, [ParameterChange(1.0, "stiffness", 20.0)])
+    date = 1.7e9
+    tuning.restart(date)
+    assert not tuning.due(date + 0.999)
+    assert [change.name for change in tuning.due(date + 1.0)] == ["stiffness"]

@@ -9,7 +9,7 @@ from typing import Any
 from bipedsim.errors import RecordingError
 from bipedsim.recording.bag.mcap import Block
 from bipedsim.recording.bag.messages import text
-from bipedsim.recording.schema import ABOUT, RUN, STATISTICS
+from bipedsim.recording.schema import ABOUT, EVENTS, RUN, STATISTICS
 
 LATEST = 9e9
 """Largest time of a run [s]; later times have no 64-bit stamp in nanoseconds."""
@@ -36,17 +36,16 @@ class RunMessages:
 
     def run(self, back: int) -> dict[str, Any]:
         """Return the data for simulating a segment again, ``back`` segments from the end; {} if the bag lacks them."""
-        kinds = {"push", "gantry_action", STATISTICS}
-        starts = [i for i, message in enumerate(self._messages) if not kinds & message.keys()]
+        starts = [i for i, message in enumerate(self._messages) if not {*EVENTS, STATISTICS} & message.keys()]
         # A reset before the first row starts no segment, so the segments are counted from the end.
         if back > len(starts) or self.errors:
             return {}
         first, last = starts[-back], [*starts, len(self._messages)][len(starts) - back + 1]
-        pushes, actions = (
-            [message[kind] for message in self._messages[first + 1 : last] if kind in message]
-            for kind in ("push", "gantry_action")
-        )
-        return {**self._messages[first], "pushes": pushes, **({"gantry_actions": actions} if actions else {})}
+        run: dict[str, Any] = {**self._messages[first], "pushes": []}
+        for message in self._messages[first + 1 : last]:
+            for kind in EVENTS.keys() & message.keys():
+                run.setdefault(EVENTS[kind], []).append(message[kind])
+        return run
 
     @property
     def statistics(self) -> Mapping[str, Any] | None:
