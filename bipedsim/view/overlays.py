@@ -164,6 +164,8 @@ class Comparison:
             aligned[other] = cut if known else replace(cut, sole_poses=np.full_like(cut.sole_poses, np.nan))
         if any(run.pushes != first.pushes for run in runs.values()):
             self.notes.append(f"pushes differ; the marked pushes are those of {name}")
+        if any(run.changes != first.changes for run in runs.values()):
+            self.notes.append(f"changed parameters differ; the marked ones are those of {name}")
         return aligned
 
     def _note_columns(self, runs: Mapping[str, Recording], panels: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ import pinocchio as pin
 
 from bipedsim.config import from_mapping, param
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.model import start_configuration
+from bipedsim.model import Robot, start_configuration
 from bipedsim.numerics import Array
 from bipedsim.sim import Simulator
 from bipedsim_ros.loop.sim_loop import SimLoop
@@ -110,14 +110,14 @@ class StartRequest:
 
     posture: str = param("", "posture of robot.yaml, or path of a YAML file; standing by default")
     base_pose: tuple[float, ...] = param(
-        (), "x y z [m], qx qy qz qw of base_link; by default the soles are on the ground at the origin"
+        (), "x y z [m], qx qy qz qw of base_link; by default that of the posture, the lowest sole on the ground"
     )
     base_twist: tuple[float, ...] = param((), "its velocities in odom axes", unit="m/s, rad/s")
     positions: Mapping[str, float] = param({}, "joint to position, instead of that of the posture", unit="rad")
     velocities: Mapping[str, float] = param({}, "joint to velocity; 0 by default", unit="rad/s")
     objects: Mapping[str, tuple[float, ...]] = param({}, "object to its state, as when objects are moved")
 
-    def _state(self, sim: Simulator) -> tuple[Array, Array]:
+    def state(self, sim: Simulator) -> tuple[Array, Array]:
         """Return the state (nq,), (nv,) of the robot."""
         robot = sim.robot
         q, v = start_configuration(robot, self.posture), np.zeros(robot.model.nv)
@@ -136,14 +136,15 @@ class StartRequest:
         if self.base_pose:
             q[:7] = _sized("base_pose", self.base_pose, 7)
         elif robot.free_flyer:
-            q = sim.ground.place(robot.settle(q[robot.idx_q]) if self.positions else q)
+            q[2] -= _lowest(robot, q) if self.positions else 0.0
+            q = sim.ground.place(q)
         if self.base_twist:
             v[:6] = in_own_axes(q[3:7], _sized("base_twist", self.base_twist, 6), "base_pose")
         return q, v
 
     def check(self, sim: Simulator, scene: _Scene) -> None:
         """Raise ConfigError if the robot cannot start there; otherwise continue with the scene at the start."""
-        scene.q, scene.v = self._state(sim)
+        scene.q, scene.v = self.state(sim)
         scene.from_start, scene.objects = True, {}
         sim.check_start(scene.q, scene.v)
         if self.objects:
@@ -151,7 +152,7 @@ class StartRequest:
 
     def run(self, loop: SimLoop) -> str:
         """Start again, and return what was done."""
-        done = loop.begin_at(*self._state(loop.simulator))
+        done = loop.begin_at(*self.state(loop.simulator))
         return f"{done}; {MoveRequest(self.objects).run(loop)}" if self.objects else done
 
 
@@ -187,6 +188,8 @@ def carry_out(loop: SimLoop, requests: Sequence[Request]) -> str:
     Raises:
         ConfigError, UnknownNameError: One of them is not possible; nothing has changed.
     """
+    if not requests:
+        raise ConfigError("is empty. Give requests such as push: '{wrench: [0, 10, 0, 0, 0, 0]}'", "list")
     sim = loop.simulator
     scene = _Scene(sim.q, sim.v, {})
     for number, request in enumerate(requests, start=1):
@@ -197,6 +200,15 @@ def carry_out(loop: SimLoop, requests: Sequence[Request]) -> str:
         except ConfigError as error:
             raise error.within(f"request {number} of {len(requests)}") from error
     return "; ".join(request.run(loop) for request in requests)
+
+
+def _lowest(robot: Robot, q: Array) -> float:
+    """Return the height of the lowest point of the soles in the configuration ``q`` (nq,) [m]; 0 without soles."""
+    data = robot.model.createData()
+    pin.forwardKinematics(robot.model, data, q)
+    bodies = ((sole, data.oMi[sole.joint_id]) for sole in robot.soles)
+    heights = [sole.vertices_joint @ pose.rotation[2] + pose.translation[2] - sole.radius for sole, pose in bodies]
+    return float(np.min(heights)) if heights else 0.0
 
 
 def _sized(name: str, numbers: Sequence[float], size: int) -> Array:

@@ -259,7 +259,7 @@ class Recorder:
     @property
     def _user_topics(self) -> str:
         """Topics of the user's own nodes, joined by commas, for readers of the bag."""
-        return ",".join(sorted(name for name in self._subscriptions if topics.is_of_user(name, self._feet)))
+        return ",".join(sorted(topics.of_user(self._subscriptions, self._feet)))
 
     def _offered(self, name: str) -> Qos:
         return offered_qos(self._node, name) or Qos()

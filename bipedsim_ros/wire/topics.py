@@ -8,7 +8,7 @@ third-party package adds a :class:`Topic` by an entry point of the group ``biped
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bipedsim.config import Table
@@ -501,10 +501,12 @@ TOPICS = _Topics("topic", "bipedsim.topics", _OWN)
 """All topics by name of the entry, including those of third-party packages."""
 
 
-def is_of_user(name: str, feet: Sequence[str]) -> bool:
-    """Return whether a topic is not one of bipedsim, for a robot with these feet."""
+def of_user(names: Iterable[str], feet: Sequence[str]) -> list[str]:
+    """Return those topics that are not of bipedsim, for a robot with these feet."""
     rows = [TOPICS[entry] for entry in _OWN]
-    return not any(name.startswith(row.prefix) if row.is_prefix else name in row.names(feet) for row in rows)
+    own = {name for row in rows if not row.is_prefix for name in row.names(feet)}
+    prefixes = tuple(row.prefix for row in rows if row.is_prefix)
+    return [name for name in names if name not in own and not name.startswith(prefixes)]
 
 
 RESET, STEP, PAUSE = "~/reset", "~/step", "~/pause"

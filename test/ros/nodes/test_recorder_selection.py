@@ -18,7 +18,7 @@ from bipedsim.errors import ConfigError
 from bipedsim.recording.bag.reader import Bag
 from bipedsim.recording.schema import USER_TOPICS
 from bipedsim_ros.nodes.topic_selection import Selection
-from bipedsim_ros.wire.topics import TOPICS, is_of_user
+from bipedsim_ros.wire.topics import TOPICS, of_user
 
 KNOWN = {row.name: row for row in TOPICS.values() if row.recorded and not row.is_prefix and not row.per_foot}
 PREFIXES = ["/objects/", "/force_plates/"]
@@ -98,7 +98,7 @@ def test_topics_of_the_user_are_in_the_bag_beside_those_of_the_robot(ros: RosWor
 
 
 @pytest.mark.parametrize(
-    ("name", "of_user"),
+    ("name", "is_users"),
     [
         ("/battery", True),
         ("/left_foot/load", True),
@@ -109,5 +109,5 @@ def test_topics_of_the_user_are_in_the_bag_beside_those_of_the_robot(ros: RosWor
         ("/sim_node/shown", False),
     ],
 )
-def test_topics_of_the_user_are_those_that_bipedsim_does_not_declare(name: str, of_user: bool) -> None:
-    assert is_of_user(name, ["left", "right"]) == of_user
+def test_topics_of_the_user_are_those_that_bipedsim_does_not_declare(name: str, is_users: bool) -> None:
+    assert bool(of_user([name], ["left", "right"])) == is_users

@@ -98,6 +98,7 @@ REFUSED = {
     "no whole ticks": ("steps", [("ticks", 1.5)]),
     "no text": ("list", [("push", 1.0)]),
     "no yaml": ("list", [("push", "{wrench: [")]),
+    "nothing": ("list", []),
     "no such request": ("list", [("fly", "{height: 1}")]),
     "the second is wrong": (
         "list",
@@ -145,11 +146,13 @@ def test_a_replay_repeats_starts_moves_and_pushes_to_the_bit(ros: RosWorld, tmp_
         ros.start("controller_node", controller="posture", lock_step=True, wait_for_listeners=2)
         states = ros.collect(JointState, "/joint_states")
         ros.until(lambda: states and time_of(states[-1]) > 0.05, "steps")
-        start = [("positions.l_knee", 0.1), ("positions.r_knee", 0.1)]
+        bent = {"hip_pitch": -0.1, "knee": 0.2, "ankle_pitch": -0.1}
+        start = [(f"positions.{side}_{joint}", angle) for side in "lr" for joint, angle in bent.items()]
         assert ask(ros, "start", *start, ("objects.ball", [0.6, 0.0, 0.11, 0.0, 0.0, 0.0, 1.0]))[0]
         ros.until(lambda: 0.02 < time_of(states[-1]) < 0.05, "steps after the start")
         rolling = [-1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
-        assert ask(ros, "move", ("objects.ball", [0.5, 0.09, 0.11, 0.0, 0.0, 0.0, 1.0, *rolling]))[0]
+        moved, reason = ask(ros, "move", ("objects.ball", [0.5, 0.09, 0.11, 0.0, 0.0, 0.0, 1.0, *rolling]))
+        assert moved, reason
         requests = [
             ("push", "{wrench: [0, 40, 0, 0, 0, 0], point: [0, 0, 0.1], duration: 0.1, ramp: 0.03}"),
             ("push", "{wrench: [0, 0, 3, 0, 0, 0.1], body: ball, duration: 0.2, ramp: 0.1}"),
