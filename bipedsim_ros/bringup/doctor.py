@@ -154,7 +154,7 @@ def _machine() -> Iterator[Check]:
     yield Check("real-time priority", "permitted" if permitted else "refused", advice)
     left = left_memory()
     size = sum(path.stat().st_size for files in left.values() for path in files if path.exists())
-    advice = "run `fastdds shm clean`; `bipedsim up` removes only ports" if left else ""
+    advice = "the next node of bipedsim that starts removes it, and so does `fastdds shm clean`" if left else ""
     value = f"{len(left)} parts ({size / 1e6:.0f} MB) of ROS processes that have ended"
     yield Check("shared memory", value, advice, details={"count": len(left), "bytes": size, "names": sorted(left)})
     threads = os.environ.get("OMP_NUM_THREADS", "")

@@ -24,7 +24,7 @@ from bipedsim_ros.bringup.bringup import (
     parameters_text,
     refuse_misspelt,
 )
-from bipedsim_ros.wire import LEFT_PORTS, THIS_MACHINE, network_environment, remove_left_ports
+from bipedsim_ros.wire import THIS_MACHINE, network_environment
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity, Substitution
 
 
@@ -73,8 +73,6 @@ def actions(bringup: BringUp) -> list[LaunchDescriptionEntity]:
     notes: list[LaunchDescriptionEntity] = []
     if variables:
         notes.append(LogInfo(msg=THIS_MACHINE))
-    if removed := remove_left_ports():
-        notes.append(LogInfo(msg=LEFT_PORTS.format(len(removed))))
     if bringup.run_folder is None:
         return [*notes, *nodes]
     recorder, *others = nodes

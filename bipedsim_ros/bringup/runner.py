@@ -36,10 +36,8 @@ from bipedsim_ros.bringup.bringup import (
 from bipedsim_ros.bringup.checks import check_names
 from bipedsim_ros.bringup.processes import Child, describe_exit, environment
 from bipedsim_ros.wire import (
-    LEFT_PORTS,
     THIS_MACHINE,
     network_environment,
-    remove_left_ports,
     require_rclpy,
     topics,
 )
@@ -195,8 +193,6 @@ def run_bringup(bringup: BringUp, scratch: Path) -> BringUpOutcome:
     env = environment()
     if network_environment("", os.environ):
         output.show(THIS_MACHINE)
-    if removed := remove_left_ports():
-        output.show(LEFT_PORTS.format(len(removed)))
     failed = ""
     statistics_file = scratch / "sim.json"
     with _Interrupt() as interrupt:

@@ -24,6 +24,7 @@ from rclpy.signals import SignalHandlerOptions
 from bipedsim.control import controller_traceback, raising_controller
 from bipedsim.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, BipedSimError, ConfigError
 from bipedsim_ros.nodes.parameters import Parameters
+from bipedsim_ros.wire import node_environment, remove_left_memory
 
 # The operating system frees the objects of a node that ends; a garbage collection would take 0.1 s.
 atexit.register(gc.freeze)
@@ -78,6 +79,8 @@ def run_node(make: Callable[[], RunnableNode], args: Sequence[str] | None = None
     ).lower()  # SimNode is the node sim_node.
     argv = sys.argv if args is None else ["", *args]
     _ensure_log_folder()
+    os.environ.update(node_environment(os.environ))
+    left = remove_left_memory()
     try:
         rclpy.init(args=list(argv), signal_handler_options=SignalHandlerOptions.NO)
         unexpected = rclpy.utilities.remove_ros_args(list(argv))[1:]
@@ -107,6 +110,9 @@ def run_node(make: Callable[[], RunnableNode], args: Sequence[str] | None = None
     # Warnings of libraries go to the same places as all messages: the terminal, the log and /rosout.
     warnings.showwarning = lambda message, *_: _logger(node, name).warning(str(message))
     try:
+        if left:
+            text = f"removed the shared memory of ended processes, {len(left)} parts; no action is needed"
+            _logger(node, name).info(f"{text} (docs/network.md)")
         node = make()
         return node.run()
     except ConfigError as error:

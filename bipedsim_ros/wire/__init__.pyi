@@ -41,7 +41,6 @@ from .joint_commands import (
     ImpedanceWriter as ImpedanceWriter,
     JointCommandReader as JointCommandReader,
 )
-from .left_ports import LEFT_PORTS as LEFT_PORTS, left_memory as left_memory, remove_left_ports as remove_left_ports
 from .message_definitions import definition_of as definition_of
 from .network import (
     NAMING_S as NAMING_S,
@@ -52,8 +51,10 @@ from .network import (
     NetworkParams as NetworkParams,
     join_graph as join_graph,
     network_environment as network_environment,
+    node_environment as node_environment,
     require_rclpy as require_rclpy,
 )
+from .shared_memory import left_memory as left_memory, remove_left_memory as remove_left_memory
 from .topics import (
     BASE_FRAME as BASE_FRAME,
     FEET_FRAME as FEET_FRAME,

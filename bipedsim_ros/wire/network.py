@@ -20,10 +20,8 @@ NETWORKS = ("localhost", "subnet")
 DISCOVERY_RANGE, _OLD = "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY"
 # Fast DDS 2 and 3 read different variables and use different formats for durations.
 _OLD_PROFILES = "FASTRTPS_DEFAULT_PROFILES_FILE"
-_PROFILES = {
-    _OLD_PROFILES: str(Path(__file__).with_name("this_machine_2.xml")),
-    "FASTDDS_DEFAULT_PROFILES_FILE": str(Path(__file__).with_name("this_machine.xml")),
-}
+_PROFILES = {_OLD_PROFILES: "_2.xml", "FASTDDS_DEFAULT_PROFILES_FILE": ".xml"}
+_PROFILE_OF_RANGE = {"LOCALHOST": "this_machine", "SUBNET": "any_machine"}
 CHOOSING = (
     *(DISCOVERY_RANGE, _OLD, "ROS_STATIC_PEERS", "ROS_DISCOVERY_SERVER", "CYCLONEDDS_URI", *_PROFILES),
     *("ZENOH_SESSION_CONFIG_URI", "ZENOH_ROUTER_CONFIG_URI"),
@@ -70,12 +68,33 @@ def network_environment(network: str, env: Mapping[str, str]) -> dict[str, str]:
         variables = {DISCOVERY_RANGE: "SUBNET"}
     else:
         variables = {DISCOVERY_RANGE: "LOCALHOST"}
-        fast_dds = "fastrtps" in env.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp")
-        # A user's own choice of transports or profiles has priority.
-        if fast_dds and not any(env.get(name) for name in ("FASTDDS_BUILTIN_TRANSPORTS", *_PROFILES)):
-            variables |= {name: _PROFILES[name] for name in profile_variables(env)}
+        variables |= _profile("LOCALHOST", env)
     # ROS_LOCALHOST_ONLY would take precedence over the discovery range.
     return variables | ({_OLD: "0"} if env.get(_OLD) else {})
+
+
+def node_environment(env: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment variables that a node sets for itself, however it was started, before rclpy starts.
+
+    They give Fast DDS our profile for the network of the environment, which they do not change. Otherwise a node that
+    is started by hand would wait longer for killed nodes than one of a launch.
+
+    Args:
+        env: The present environment.
+    """
+    if any(env.get(name) for name in CHOOSING if name != DISCOVERY_RANGE):
+        return {}
+    return _profile(env.get(DISCOVERY_RANGE) or "SUBNET", env)
+
+
+def _profile(reach: str, env: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables with our profile of Fast DDS for a discovery range; empty if the user chose otherwise."""
+    fast_dds = "fastrtps" in env.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp")
+    chosen = any(env.get(name) for name in ("FASTDDS_BUILTIN_TRANSPORTS", *_PROFILES))
+    if not fast_dds or chosen or reach not in _PROFILE_OF_RANGE:
+        return {}
+    stem = _PROFILE_OF_RANGE[reach]
+    return {name: str(Path(__file__).with_name(stem + _PROFILES[name])) for name in profile_variables(env)}
 
 
 def require_rclpy(otherwise: str = "") -> None:

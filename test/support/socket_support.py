@@ -1,4 +1,4 @@
-"""Sockets of a process, as Linux lists them in /proc."""
+"""Sockets and shared memory of a process, as Linux lists them in /proc."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import time
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
+
+from bipedsim_ros.wire.shared_memory import FOLDER
 
 LISTEN = "0A"
 """State of a TCP socket that accepts connections."""
@@ -61,3 +63,9 @@ def is_read(port: int, patience: float = 0.5) -> bool:
             return True
         time.sleep(0.02)
     return False
+
+
+def memory_of(pid: int) -> set[str]:
+    """Return the ports and segments of a process: those whose lock files it has open."""
+    files = [Path(os.readlink(link)) for link in Path(f"/proc/{pid}/fd").iterdir()]
+    return {file.name.removesuffix("_el") for file in files if file.match(f"{FOLDER}/fast*_el")}

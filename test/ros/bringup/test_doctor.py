@@ -20,7 +20,7 @@ from bipedsim.errors import EXIT_FAILED, EXIT_OK
 from bipedsim.numerics import kernel_cache
 from bipedsim.runs import bits
 from bipedsim_ros.bringup import doctor
-from bipedsim_ros.wire import left_ports
+from bipedsim_ros.wire import shared_memory
 
 DEVELOPERS = {"docs", "ros", "kilted", "examples", "bench", "test", "lint", "setup"}
 
@@ -159,7 +159,7 @@ def test_shared_memory_of_a_dead_process_is_counted_and_that_of_a_live_one_is_no
         for file in (name, f"{name}_el"):
             (tmp_path / file).write_bytes(b"1234" if file == name else b"")
             os.utime(tmp_path / file, (0.0, 0.0))
-    monkeypatch.setattr(left_ports.left_memory, "__defaults__", (tmp_path,))
+    monkeypatch.setattr(shared_memory.left_memory, "__defaults__", (tmp_path,))
     with (tmp_path / "fastdds_fedcba9876543210_el").open("rb") as lock:
         fcntl.flock(lock, fcntl.LOCK_SH)
         found = examine(capsys)[1]["shared memory"]

@@ -14,12 +14,13 @@ from xml.etree import ElementTree
 import pytest
 from marks import sampled
 from ros_domains import APART, Domain
-from socket_support import endpoints, is_read
+from socket_support import endpoints, is_read, memory_of
 
 from bipedsim.recording.bag import Bag
 from bipedsim_ros.wire import network
 from bipedsim_ros.wire.domains import STANDARD_BASE
-from bipedsim_ros.wire.network import CHOOSING, network_environment
+from bipedsim_ros.wire.network import CHOOSING, network_environment, node_environment
+from bipedsim_ros.wire.shared_memory import FOLDER
 
 RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
 OLD, NEW = "FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE"
@@ -44,6 +45,19 @@ def test_both_profiles_of_fast_dds_say_the_same_of_transports() -> None:
     assert len(transports) == 2
     assert transports[0] == transports[1]
     assert all("transport_descriptor" in one[0] and "participant" in one[1] for one in transports)
+
+
+@pytest.mark.parametrize("end", ["", "_2"])
+def test_the_profiles_for_this_and_for_any_machine_differ_in_the_interfaces_alone(end: str) -> None:
+    def words(stem: str) -> list[tuple[str, str]]:
+        parts = ElementTree.parse(WIRE / f"{stem}{end}.xml").iter()
+        return [(one.tag.partition("}")[2], (one.text or "").strip()) for one in parts]
+
+    limited, opened = words("this_machine"), words("any_machine")
+    begin = limited.index(("interfaceWhiteList", ""))
+    assert limited[begin + 1] == ("address", "127.0.0.1")
+    del limited[begin : begin + 2]
+    assert [(tag, text.replace("loopback", "udp")) for tag, text in limited] == opened
 
 
 def test_each_fast_dds_is_told_in_the_variable_that_it_reads(tmp_path: Path) -> None:
@@ -71,6 +85,22 @@ def test_what_is_given_wins_over_the_environment() -> None:
     for mine in ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTDDS_BUILTIN_TRANSPORTS"):
         assert network_environment("localhost", {mine: "mine"}) == {RANGE: "LOCALHOST"}
     assert network_environment("localhost", {"RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp"}) == {RANGE: "LOCALHOST"}
+
+
+def test_a_node_by_hand_has_the_profile_of_the_network_that_its_user_chose() -> None:
+    for env, stem in (({}, "any"), ({RANGE: "SUBNET"}, "any"), ({RANGE: "LOCALHOST"}, "this")):
+        paths = node_environment(env)
+        assert paths.keys() - {OLD} == {NEW}, "the network stays"
+        assert {Path(path).name for path in paths.values()} <= {f"{stem}_machine.xml", f"{stem}_machine_2.xml"}
+        assert all(Path(path).is_file() for path in paths.values())
+    assert node_environment({RANGE: "LOCALHOST"}) == {
+        name: path for name, path in network_environment("localhost", {}).items() if name != RANGE
+    }
+    for name in {*CHOOSING, "FASTDDS_BUILTIN_TRANSPORTS"} - {RANGE}:
+        assert node_environment({name: "1"}) == {}, name
+    for range_ in ("OFF", "SYSTEM_DEFAULT"):
+        assert node_environment({RANGE: range_}) == {}
+    assert node_environment({"RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp"}) == {}
 
 
 STRANGER = """
@@ -202,10 +232,35 @@ def test_a_reader_that_stood_still_for_seconds_loses_nothing_that_a_history_hold
 
 def test_a_dead_reader_is_given_up_within_two_seconds() -> None:
     """Fast DDS looks once a second whether the timeout is over: a second time is one second later only below 1 s."""
-    for path in WIRE.glob("this_machine*.xml"):
+    for path in WIRE.glob("*_machine*.xml"):
         found = [int(one.text or "") for one in ElementTree.parse(path).iter() if "healthy_check" in one.tag]
         assert len(found) == 1
         assert 0 < found[0] < 1000
+
+
+@pytest.mark.long
+@pytest.mark.ros
+@pytest.mark.skipif(not FOLDER.exists(), reason="not a system with shared memory in files")
+@pytest.mark.parametrize("reach", ["", "LOCALHOST"])
+def test_a_node_by_hand_has_the_queues_of_one_of_a_launch(tmp_path: Path, reach: str) -> None:
+    """The size of a port in shared memory follows from the number of messages in its queue."""
+    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+    from recorder_support import RecorderProcess
+
+    domain, sizes = Domain(), {}
+    by_hand = {name: value for name, value in domain.environment().items() if name not in (*APART, *CHOOSING)}
+    by_hand |= {RANGE: reach} if reach else {}
+    try:
+        for kind, env in {"hand": by_hand, "launch": by_hand | network_environment("localhost", {})}.items():
+            wanted = "topics:=['/left_foot/cop']"
+            with RecorderProcess(env, tmp_path / kind, wanted, program=True) as recorder:
+                assert recorder.first_line
+                ports = {name for name in memory_of(recorder.process.pid) if "port" in name}
+                sizes[kind] = {(FOLDER / name).stat().st_size for name in ports}
+                assert recorder.finish(signal.SIGINT)[0] == 0
+    finally:
+        domain.release()
+    assert sizes["hand"] == sizes["launch"] != set()
 
 
 COUNTING = """

@@ -1,7 +1,7 @@
-"""Remove shared-memory ports left by killed processes; opening one waits for listeners that no longer exist.
+"""Remove shared memory left by killed processes: ports, which delay the next user, and segments, which fill the memory.
 
-Fast DDS recognises such a port as dead if its lock file still exists. Otherwise it waits for one second, during which
-a simulator that publishes does not tick.
+Fast DDS recognises a left port as dead if its lock file still exists. Otherwise it waits for one second, during which
+a simulator that publishes does not tick. Every killed process leaves a segment of 0.5 to 2 MB.
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 
 FOLDER = Path("/dev/shm")
-LEFT_PORTS = "cleaned up the shared memory of ended processes, {} ports; no action is needed (docs/network.md)"
-"""Log message for removed ports."""
 _PORT = re.compile(r"(fastrtps|fastdds)_port\d+")
 _SEGMENT = re.compile(r"(fastrtps|fastdds)_[0-9a-f]{16}")
-"""Memory of a participant for its messages; unlike a port, it delays no process."""
+"""Memory of a participant for its messages."""
 _AGE_S = 10.0
 """Minimum age of left memory [s]: a younger file may not have been locked yet by its creator."""
 
@@ -53,17 +51,16 @@ def left_memory(folder: Path = FOLDER) -> dict[str, list[Path]]:
     return left
 
 
-def remove_left_ports(folder: Path = FOLDER) -> list[str]:
-    """Remove ports without listeners, as ``fastdds shm clean`` does, and return their names.
+def remove_left_memory(folder: Path = FOLDER) -> list[str]:
+    """Remove the memory of ended processes, as ``fastdds shm clean`` does, and return the names of its parts.
 
     Args:
         folder: Folder of the shared memory. Files that cannot be removed, such as another user's, remain.
     """
     removed = []
     for name, files in left_memory(folder).items():
-        if _PORT.fullmatch(name):
-            with suppress(OSError):
-                for file in files:
-                    file.unlink(missing_ok=True)
-                removed.append(name)
+        with suppress(OSError):
+            for file in files:
+                file.unlink(missing_ok=True)
+            removed.append(name)
     return removed
