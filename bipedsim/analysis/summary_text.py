@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from itertools import islice, zip_longest
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,8 @@ _COMMANDS = (
     "commands_dropped_by_kind",
     "commands_clipped",
     "command_silences_s",
+    "command_silences_wall_s",
+    "command_silences_ticks",
     "pushes_dropped_by_kind",
 )
 _RESOLUTION = {"m": 1e-6, "rad": 1e-6, "s": 1e-6, "N": 1e-3, "Nm": 1e-3}
@@ -280,9 +283,20 @@ def silence_text(summary: Mapping[str, Any]) -> str:
 
     >>> silence_text({"duration_s": 20.0, "command_silences_s": [[4.26, 15.86], [18.0, None]]})
     'from 4.26 to 15.86 s, from 18 s to the end'
+    >>> of_one = {"command_silences_wall_s": [8.13], "command_silences_ticks": [7]}
+    >>> silence_text({"duration_s": 20.0, "command_silences_s": [[4.559, 4.566]], **of_one})
+    'from 4.559 to 4.566 s (8.13 s of wall time, 7 ticks on the last command)'
     """
-    spans = summary.get("command_silences_s") or ()
-    shown = [f"from {a:.6g} to {b:.6g} s" if b is not None else f"from {a:.6g} s to the end" for a, b in spans[:_SHOWN]]
+    spans, end = summary.get("command_silences_s") or (), summary["duration_s"] or 0.0
+    # Recordings of earlier versions have only begin and end.
+    walls, ticks = (summary.get(f"command_silences_{key}") or () for key in ("wall_s", "ticks"))
+    shown = []
+    for (a, b), wall, held in islice(zip_longest(spans, walls, ticks), _SHOWN):
+        simulated = (end if b is None else b) - a
+        details = [f"{wall:.3g} s of wall time"] if wall and abs(wall - simulated) > 0.1 * wall else []
+        details += [f"{held} ticks on the last command"] if held else []
+        until = "s to the end" if b is None else f"to {b:.6g} s"
+        shown.append(f"from {a:.6g} {until}" + (f" ({', '.join(details)})" if details else ""))
     return ", ".join(shown) + (f" and {len(spans) - _SHOWN} more times" if len(spans) > _SHOWN else "")
 
 

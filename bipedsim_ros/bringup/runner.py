@@ -603,7 +603,7 @@ def timing_warnings(result: Mapping[str, Any], priority: int = 0) -> Iterator[st
             "it in --params-file for a controller that needs longer."
         )
         yield (
-            f"no commands came {silent} of simulated time: the controller or its connection had stopped."
+            f"in simulated time, no commands came {silent}: the controller or its connection had stopped."
             f"{waited if lock_step else ''} See the warnings above, and command_timeout and timeout_mode for the "
             "torques of the joints meanwhile"
         )

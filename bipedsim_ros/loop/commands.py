@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,6 +41,23 @@ _ACTS = {
 _MAX_LOGGED, _MAX_SILENCES = 20, 100
 
 
+class Silence(NamedTuple):
+    """A time without commands.
+
+    Attributes:
+        begin: Time of the last command [s].
+        end: Time of the next one [s]; None before it.
+        wall: Wall time between them, or until now [s].
+        ticks: Number of ticks for which the drives executed the last command again. The timeout mode replaces it in
+            further ones.
+    """
+
+    begin: float
+    end: float | None
+    wall: float
+    ticks: int
+
+
 class Commands:
     """Holds the last valid command, and replaces it once it is older than ``command_timeout``.
 
@@ -68,8 +86,7 @@ class Commands:
         drops: Counts of invalid messages by kind.
         timeouts: Number of timeouts.
         timed_out: Whether the timeout mode is active.
-        silences: Begin and end [s] of the first silences, each from the last command to the next one.
-        silent_since: Time of the last command [s] if the next one is overdue; else None.
+        silences: The first silences that have ended.
     """
 
     def __init__(
@@ -107,8 +124,9 @@ class Commands:
         self._changes = 0
         self.received = self.clipped = self.timeouts = 0
         self.timed_out = False
-        self.silences: list[tuple[float, float]] = []
-        self.silent_since: float | None = None
+        self.silences: list[Silence] = []
+        self._silent_since: float | None = None
+        self._repeated = 0
         self.configure(params)
 
     def configure(self, params: SimParams) -> None:
@@ -155,15 +173,14 @@ class Commands:
             self._excess -= self._limit
             if self._excess.max(initial=0.0) > 0.0:
                 self._clip()
-        since = self.silent_since
-        if since is not None:
-            wall = self._clock() - self._received_at
-            simulated = t - since
+        if (silence := self.silence) is not None:
+            wall, simulated = silence.wall, t - silence.begin
             # If the simulation is not in real time, the message reports both durations.
             both = f" ({wall:.3g} s of wall time)" if abs(wall - simulated) > 0.1 * wall else ""
             self._log_change(f"commands again at t = {t:.3f} s, after {simulated:.3g} s{both}")
             self._end_silence(t)
         self._t_last = t
+        self._repeated = 0
         self._received_at = self._clock()
         return True
 
@@ -221,16 +238,18 @@ class Commands:
 
     def miss(self, waited: float) -> None:
         """Record that no command answered the last lock-step state within ``waited`` [s] of wall time."""
-        if self._t_last is not None and self.silent_since is None:
+        if self._t_last is not None and self._silent_since is None:
             self._fall_silent(
                 f"no command within {waited:g} s for the state after t = {self._t:.3f} s: the last one is used again, "
                 "and each further state waits as long"
             )
 
     @property
-    def silent_wall(self) -> float:
-        """Wall time since the last command [s]; 0 unless the next one is overdue."""
-        return 0.0 if self.silent_since is None else self._clock() - self._received_at
+    def silence(self) -> Silence | None:
+        """The present silence; None unless the next command is overdue."""
+        if self._silent_since is None:
+            return None
+        return Silence(self._silent_since, None, self._clock() - self._received_at, self._repeated)
 
     def _clip(self) -> None:
         self.clipped += 1
@@ -242,13 +261,13 @@ class Commands:
             )
 
     def _fall_silent(self, text: str) -> None:
-        self.silent_since = self._t_last
+        self._silent_since = self._t_last
         self._log_change(text)
 
     def _end_silence(self, t: float) -> None:
-        if self.silent_since is not None and len(self.silences) < _MAX_SILENCES:
-            self.silences.append((self.silent_since, t))
-        self.silent_since = None
+        if (silence := self.silence) is not None and len(self.silences) < _MAX_SILENCES:
+            self.silences.append(silence._replace(end=t))
+        self._silent_since = None
 
     def _log_change(self, text: str) -> None:
         self._changes += 1
@@ -267,6 +286,7 @@ class Commands:
         # ticks, depending on rounding.
         late = self._t_last is not None and t - self._t_last > self._timeout + 1e-9
         late = late and self.followed not in (topics.TRAJECTORY, topics.JOINT_COMMANDS)
+        self._repeated += self._t_last is not None and t > self._t_last and (not late or self._mode == "hold")
         if late and not self.timed_out:
             self.timeouts += 1
             self._timeout_position[:] = observation.joint_position

@@ -78,7 +78,7 @@ class Replies:
 
     def receive(self) -> None:
         """Process arrived commands. The first valid one of a tick ends the round trip."""
-        silent = self._commands.silent_since is not None
+        silent = self._commands.silence is not None
         if self.take() and not self.answered:
             self.answered = True
             if not silent:

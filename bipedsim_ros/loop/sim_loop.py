@@ -227,8 +227,7 @@ class SimLoop:
         statistics.commands_received = commands.received
         statistics.commands_dropped_by_kind = dict(commands.drops.by_kind)
         statistics.commands_clipped = commands.clipped
-        statistics.silences = list(commands.silences)
-        statistics.silent_since, statistics.silent_wall_s = commands.silent_since, commands.silent_wall
+        statistics.silences, statistics.silence = list(commands.silences), commands.silence
         statistics.command_timeouts = commands.timeouts
         statistics.outcome = self._late.explain(rollout.outcome())
         statistics.commands_lost = rollout.faults.lost_commands

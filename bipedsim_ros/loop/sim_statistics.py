@@ -13,6 +13,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
 from bipedsim.analysis import OUTCOME, in_words, physics_text
 from bipedsim.config import to_json
+from bipedsim_ros.loop.commands import Silence
 from bipedsim_ros.loop.diagnostics import status_of
 from bipedsim_ros.loop.realtime import Histogram
 
@@ -33,7 +34,7 @@ class Statistics:
         simulated_ns, wall_ns: Simulated and wall time while running [ns].
         overruns, deadlines_dropped: Counts of the real-time clock.
         missed_commands: Ticks that began without a new valid command, after the first command.
-        commands_received, commands_dropped_by_kind, commands_clipped, command_timeouts, silences, silent_since: See
+        commands_received, commands_dropped_by_kind, commands_clipped, command_timeouts, silences, silence: See
             :class:`bipedsim_ros.loop.Commands`.
         pushes_dropped_by_kind: Refused messages on /push, by kind of fault.
         silent_wall_s: Wall time since the last command [s], if the next one is overdue.
@@ -65,9 +66,8 @@ class Statistics:
     commands_clipped: int = 0
     pushes_dropped_by_kind: dict[str, int] = field(default_factory=dict)
     command_timeouts: int = 0
-    silences: list[tuple[float, float]] = field(default_factory=list)
-    silent_since: float | None = None
-    silent_wall_s: float = 0.0
+    silences: list[Silence] = field(default_factory=list)
+    silence: Silence | None = None
     faults: tuple[str, ...] = ()
     commands_lost: int = 0
     state_changes: int = 0
@@ -85,6 +85,7 @@ class Statistics:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the statistics for JSON; values that were not measured are None."""
+        silences = self.silences if self.silence is None else [*self.silences, self.silence]
         return {
             "robot": self.robot,
             "contact_model": self.contact_model,
@@ -104,7 +105,9 @@ class Statistics:
             "commands_clipped": self.commands_clipped,
             "pushes_dropped_by_kind": self.pushes_dropped_by_kind,
             "command_timeouts": self.command_timeouts,
-            "command_silences_s": self._all_silences(),
+            "command_silences_s": [[round(one.begin, 9), one.end and round(one.end, 9)] for one in silences],
+            "command_silences_wall_s": [round(one.wall, 3) for one in silences],
+            "command_silences_ticks": [one.ticks for one in silences],
             "faults": list(self.faults) or None,
             "commands_lost": self.commands_lost if self.faults else None,
             "state_changes": self.state_changes,
@@ -152,20 +155,16 @@ class Statistics:
         result.header.stamp = stamp
         return result
 
-    def _all_silences(self) -> list[list[float | None]]:
-        """Return begin and end [s] of each silence; the end of a present silence is None."""
-        silences: list[list[float | None]] = [[round(t, 9) for t in silence] for silence in self.silences]
-        return silences if self.silent_since is None else [*silences, [round(self.silent_since, 9), None]]
-
     def _judge_commands(self, dropped: int) -> tuple[bytes, str]:
         """Return level and message of the status of the commands."""
         kinds = f"{dropped} commands were dropped ({in_words(self.commands_dropped_by_kind)})"
         if not self.commands_received:
             return DiagnosticStatus.STALE, f"no sound command yet: {kinds}" if dropped else "no command yet"
-        if self.silent_since is not None:
-            silent = max(self.silent_wall_s, self.t - self.silent_since)
+        if self.silence is not None:
+            silent = max(self.silence.wall, self.t - self.silence.begin)
             level = DiagnosticStatus.STALE if silent > _STALE_S else DiagnosticStatus.WARN
-            return level, f"no command for {silent:.1f} s, since t = {self.silent_since:.3f} s"
+            repeated = f"; {self.silence.ticks} ticks on the last one"
+            return level, f"no command for {silent:.1f} s, since t = {self.silence.begin:.3f} s{repeated}"
         # Every reset leaves some commands that answer states from before the reset; they are no fault.
         bad = dropped > self.commands_dropped_by_kind.get("stale", 0)
         return (DiagnosticStatus.WARN, kinds) if bad else (DiagnosticStatus.OK, "commands arrive")
@@ -183,6 +182,8 @@ _COMMANDS = (
     "commands_clipped",
     "command_timeouts",
     "command_silences_s",
+    "command_silences_wall_s",
+    "command_silences_ticks",
     "round_trip_us",
 )
 _CONTACT = ("state_changes", "unresolved_steps")

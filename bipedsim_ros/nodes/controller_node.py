@@ -51,6 +51,7 @@ from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
 from bipedsim_ros.wire import (
     CommandWriter,
+    Departures,
     HeightScanReader,
     ImpedanceWriter,
     ImuReader,
@@ -58,6 +59,7 @@ from bipedsim_ros.wire import (
     MessageError,
     WrenchReader,
     publisher,
+    relative,
     topics,
 )
 
@@ -236,6 +238,7 @@ class ControllerNode:
         self._commands = self._torques
         self._outputs = ControllerOutputs(node, self._guard)
         self._diagnostics = publisher(node, topics.DIAGNOSTICS)
+        self._departures = Departures(node, (relative(topics.JOINT_STATES.name),))
         self._background = Background(node)
         self._begun = time.monotonic()
         self._next_wait = 0.0
@@ -344,6 +347,7 @@ class ControllerNode:
 
     def destroy_node(self) -> None:
         """Destroy the ROS node."""
+        self._departures.close()
         self._node.destroy_node()
 
     def _take_sensors(self) -> None:
@@ -538,7 +542,9 @@ class ControllerNode:
         level, message = DiagnosticStatus.OK, "running"
         if self._skipped:
             level, message = DiagnosticStatus.WARN, "some joint states were not answered"
-        duplicates = duplicate_nodes(self._node, (topics.JOINT_STATES.name,))
+        # A simulator that was killed just now may still be in the graph, together with its successor.
+        died = self._departures.look()
+        duplicates = "" if died else duplicate_nodes(self._node, (topics.JOINT_STATES.name,))
         if duplicates:
             if not self._duplicates:
                 self._node.get_logger().warning(duplicates)

@@ -32,7 +32,7 @@ def duplicate_nodes(node: Node, names: Sequence[str]) -> str:
             return (
                 f"{len(nodes)} nodes publish {node.resolve_topic_name(topic)} ({', '.join(nodes)}): another robot or "
                 f"controller is on ROS domain {node.context.get_domain_id()}; give one of them a namespace or a "
-                "ROS_DOMAIN_ID of its own, or stop it. One that was killed is taken for a publisher for 20 s more"
+                "ROS_DOMAIN_ID of its own, or stop it. One that was killed on another machine stays for 20 s"
             )
     return ""
 

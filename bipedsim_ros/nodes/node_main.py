@@ -111,8 +111,7 @@ def run_node(make: Callable[[], RunnableNode], args: Sequence[str] | None = None
     warnings.showwarning = lambda message, *_: _logger(node, name).warning(str(message))
     try:
         if left:
-            text = f"removed the shared memory of ended processes, {len(left)} parts; no action is needed"
-            _logger(node, name).info(f"{text} (docs/network.md)")
+            _logger(node, name).debug(f"removed {len(left)} parts of the shared memory of ended processes")
         node = make()
         return node.run()
     except ConfigError as error:

@@ -236,11 +236,12 @@ class SimNode(NodeProgram):
         self._background.submit(self._check_and_report)
 
     def _check_and_report(self) -> None:
-        self._departures.look()
+        died = self._departures.look()
         self._log_wait()
         if self._transforms is not None and (warning := self._transforms.look()):
             self._node.get_logger().info(warning)
-        if not self._statistics.warnings:
+        # A controller that was killed just now may still be in the graph, together with its successor.
+        if not (died or self._statistics.warnings):
             self._check_duplicates()
         self._report()
 

@@ -51,6 +51,6 @@ class Drives:
         statistics = Statistics("biped14", "one_step", "real_time", 1.0 / DT, t=self.t)
         statistics.commands_received = commands.received
         statistics.commands_dropped_by_kind = commands.drops.by_kind
-        statistics.silent_since, statistics.silent_wall_s = commands.silent_since, commands.silent_wall
+        statistics.silence = commands.silence
         status = statistics.diagnostics(Time()).status[1]
         return status.level, status.message

@@ -9,6 +9,7 @@ Fast DDS, the first two with every DDS.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from paths import INSTALLED, ROOT
@@ -47,3 +48,14 @@ class Domain(ClaimedDomain):
             "OMP_NUM_THREADS": "1",
             "PYTHONPATH": os.pathsep.join(paths),
         }
+
+
+def lasting_environment(env: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """Return the environment of a process whose participant never times out, so that a kill does not remove it."""
+    names, section = profile_variables(os.environ), "<discovery_config>"
+    profile = Path(env[names[0]]).read_text(encoding="utf-8")
+    assert profile.count(section) == 1
+    path = folder / "lasting.xml"
+    lease = "<leaseDuration><sec>DURATION_INFINITY</sec></leaseDuration>"
+    path.write_text(profile.replace(section, section + lease), encoding="utf-8")
+    return {**env, **dict.fromkeys(names, str(path))}

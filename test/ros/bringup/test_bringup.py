@@ -403,7 +403,7 @@ def test_a_controller_that_was_silent_is_not_called_slow_either(capsys: pytest.C
     counted = COUNTED | {"duration_s": 20.0, "ticks": 20_000, "missed_commands": 11_650}
     concluded(None, **counted, command_silences_s=[[4.26, 15.86]], round_trip_us={})
     advice = capsys.readouterr()
-    assert "no commands came from 4.26 to 15.86 s of simulated time: the controller" in advice.err
+    assert "no commands came from 4.26 to 15.86 s" in advice.err
     assert "busy" not in advice.err
     assert "from 4.26 to 15.86 s" in advice.out
 

@@ -33,14 +33,16 @@ def test_silence_is_told_when_it_begins_and_when_it_ends() -> None:
     damped = drives.run(1)
     assert (damped < 0.0).all()
     assert drives.told == ["no command for 0.2 s, after t = 1.000 s: the joints are damped"]
-    level, message = drives.diagnostics()
-    assert (level, message) == (DiagnosticStatus.WARN, "no command for 0.2 s, since t = 1.000 s")
+    assert drives.diagnostics()[0] == DiagnosticStatus.WARN
     drives.run(600)
     assert drives.diagnostics()[0] == DiagnosticStatus.STALE
     drives.send()
     assert drives.told[1:] == ["commands again at t = 7.220 s, after 6.22 s"]
     assert (drives.run(1) == 1.0).all()
-    assert drives.commands.silences == [(1.0, 7.22)]
+    (silence,) = drives.commands.silences
+    assert (silence.begin, silence.end) == (1.0, 7.22)
+    assert silence.wall == pytest.approx(6.22)
+    assert silence.ticks == 20, "then the joints were damped"
     assert drives.commands.timeouts == 1
     assert drives.diagnostics()[0] == DiagnosticStatus.OK
 
@@ -59,6 +61,25 @@ def test_silence_in_lock_step_is_told_at_the_first_miss() -> None:
     assert drives.told[0].startswith(said)
     drives.send()
     assert drives.told[1] == "commands again at t = 0.060 s, after 0.06 s (3.03 s of wall time)"
+    (silence,) = drives.commands.silences
+    assert silence.wall == pytest.approx(3.03)
+    assert silence.ticks == 5
+
+
+def test_the_last_command_counts_as_long_as_it_is_held() -> None:
+    """With ``hold`` it is executed in all ticks of a silence, the first of which answers it."""
+    drives = Drives(timeout_mode="hold")
+    drives.send()
+    drives.run(51)
+    silence = drives.commands.silence
+    assert silence is not None
+    assert silence[::3] == (0.0, 50)
+    drives.send()
+    assert drives.commands.silence is None
+    drives.run(31)
+    assert [one.ticks for one in drives.commands.silences] == [50]
+    assert drives.commands.silence is not None
+    assert drives.commands.silence.ticks == 30
 
 
 def test_a_reset_ends_a_silence() -> None:
@@ -66,8 +87,8 @@ def test_a_reset_ends_a_silence() -> None:
     drives.send()
     drives.run(50)
     drives.commands.clear()
-    assert drives.commands.silences == [(0.0, 0.49)]
-    assert not drives.commands.silent_wall
+    assert [one[:2] for one in drives.commands.silences] == [(0.0, 0.49)]
+    assert drives.commands.silence is None
 
 
 def test_after_a_reset_the_drives_get_what_new_ones_get() -> None:

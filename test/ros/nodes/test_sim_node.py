@@ -140,6 +140,8 @@ def test_bad_commands_are_dropped_counted_and_named(ros: RosWorld) -> None:
     assert counted["commands_dropped_by_kind"].keys() == {"size", "not_finite"}
     (begin, end), *_ = counted["command_silences_s"]
     assert 0.0 <= begin < end - 0.2 < counted["duration_s"]
+    assert counted["command_silences_wall_s"][0] > 0.0
+    assert counted["command_silences_ticks"][0] == 20, "0.2 s at 100 Hz"
 
 
 def test_physics_waits_for_the_first_command_unless_told_not_to(ros: RosWorld) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from pathlib import Path
 
@@ -12,16 +11,14 @@ pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
 from geometry_msgs.msg import PointStamped
 from recorder_support import RecorderProcess, wait_for
+from ros_domains import lasting_environment
 from ros_support import RosWorld
 
 from bipedsim_ros.wire import Departures, PatientPublisher, topics
-from bipedsim_ros.wire.network import profile_variables
 
 pytestmark = pytest.mark.ros
 
 COP = topics.SOLE_COP.of("left")
-LEASE = "<leaseDuration><sec>DURATION_INFINITY</sec></leaseDuration>"
-"""Time after which Fast DDS removes a participant that has not signed off: here infinite."""
 SENT = 8000  # more than a history holds
 MOST = 1000
 """How often a publisher that is held up asks before the test gives up."""
@@ -30,12 +27,7 @@ MOST = 1000
 @pytest.fixture
 def lasting(ros: RosWorld, tmp_path: Path) -> dict[str, str]:
     """Return the environment of a process whose participant never times out."""
-    names, section = profile_variables(os.environ), "<discovery_config>"
-    profile = Path(ros.env[names[0]]).read_text(encoding="utf-8")
-    assert profile.count(section) == 1
-    path = tmp_path / "lasting.xml"
-    path.write_text(profile.replace(section, section + LEASE), encoding="utf-8")
-    return {**ros.env, **dict.fromkeys(names, str(path))}
+    return lasting_environment(ros.env, tmp_path)
 
 
 @pytest.mark.long
