@@ -361,7 +361,7 @@ class SimLoop:
         else:
             self._publish_ground()
             self._replies.receive()
-        if expected and not self._replies.answered and changes == self._changes:
+        if expected and not (self._replies.answered or self._stop) and changes == self._changes:
             # A command that the drives hold need not arrive at every tick, unless the clock waits for it.
             if clock == "lock_step":
                 self._statistics.missed_commands += 1

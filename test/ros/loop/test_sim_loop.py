@@ -532,6 +532,15 @@ def test_a_pause_ends_the_wait_for_a_command_and_is_no_miss() -> None:
     np.testing.assert_array_equal(loop._sim.command.tau_joint, 7.0)
 
 
+def test_an_end_of_the_node_during_the_wait_for_a_command_is_no_miss() -> None:
+    """In lock step, where nearly every interrupt comes during a wait."""
+    played, statistics, loop = a_loop([(50, True), (60, False)], clock="lock_step", duration=0.0)
+    played.on_wake = loop.stop
+    loop.run(lambda: None)
+    assert statistics.ticks == 2
+    assert (statistics.commands_received, statistics.missed_commands, statistics.silence) == (1, 0, None)
+
+
 class Connected(Surroundings):
     """The states have a subscriber, and no node sends a command.
 
