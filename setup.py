@@ -11,7 +11,8 @@ NAME = "bipedsim"
 PACKAGES = (NAME, f"{NAME}_ros", f"{NAME}_studies")
 ROS_COMMANDS = ("up", "teleop", "control", "check-robot", "ros2-control", "env", "doctor")
 STUDIES_COMMANDS = (
-    *("reproduce", "compare", "push-map", "score", "study", "margins", "modes", "poincare", "bench", "identify"),
+    *("reproduce", "compare", "push-map", "score", "study", "margins", "modes", "poincare", "bench"),
+    *("identify", "gap"),
 )
 NODES = ("sim_node", "controller_node", "recorder_node", "commander_node", "teleop_node", "view_node", "unitree_node")
 

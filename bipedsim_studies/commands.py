@@ -44,6 +44,13 @@ MARGINS = CliCommand(
     "bipedsim_studies.feasibility.command",
 )
 
+GAP = CliCommand(
+    "measure how well a model predicts a robot: errors over 10 to 1000 ms",
+    "Predict the measurements of a recorded run from its commands. Print the errors next to the noise of the sensors "
+    "and the errors of simple rules. Compare two models. See docs/gap.md.",
+    "bipedsim_studies.gap.command",
+)
+
 MODES = CliCommand(
     "classify the gait of a recording: walking, hopping, running",
     "Print the contact states of the feet, the transitions between them, the gait, its cycle, and the invariant sets. "

@@ -1,0 +1,6 @@
+from .models import GapModel as GapModel, make_model as make_model
+from .paired import DifferenceInterval as DifferenceInterval, difference as difference
+from .predict import HORIZONS as HORIZONS, Gap as Gap, measure_gap as measure_gap
+from .recorded import RobotRun as RobotRun, robot_run as robot_run
+from .signals import QUANTITIES as QUANTITIES
+from .starts import StartStates as StartStates, estimate_starts as estimate_starts

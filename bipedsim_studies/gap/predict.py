@@ -1,0 +1,159 @@
+"""Predict measurements from many starts, and collect the errors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bipedsim.config import ProgressBar
+from bipedsim.errors import ConfigError, DivergenceError, RecordingError
+from bipedsim.numerics import Array
+from bipedsim_studies.gap.floor import noise
+from bipedsim_studies.gap.models import GapModel
+from bipedsim_studies.gap.recorded import RobotRun
+from bipedsim_studies.gap.signals import channels, errors_at
+from bipedsim_studies.gap.starts import StartStates, estimate_starts
+from bipedsim_studies.gap.trivial import trivial_errors
+
+HORIZONS = (0.010, 0.050, 0.200, 1.000)
+"""Times from the start to the predicted measurement [s]."""
+SPACING, MOST = 0.05, 400
+"""Minimum time between two starts [s], and maximum number of starts."""
+PAST = 0.02
+"""Time before a start over which the drives of the model process the recorded commands and joint motion [s]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Gap:
+    """Store the errors of one model: W windows, H horizons.
+
+    Attributes:
+        label: Name of the model.
+        starts: (W,) times of the starts [s].
+        errors: Quantity to the errors (W, H, m) of its m channels; NaN where nothing was measured or predicted.
+        trivial: The same for the simple rules, by their name.
+        floor: Quantity to the noise (m,) of its measured channels.
+        skipped: Reason to the number of starts that were left out.
+        diverged: Number of windows whose simulation left the finite numbers; later horizons have no errors.
+    """
+
+    label: str
+    starts: Array
+    errors: Mapping[str, Array]
+    trivial: Mapping[str, Mapping[str, Array]]
+    floor: Mapping[str, Array]
+    skipped: Mapping[str, int]
+    diverged: int
+
+
+def measure_gap(run: RobotRun, model: GapModel, progress: bool = False) -> Gap:
+    """Predict the measurements of a run from many of its rows.
+
+    Args:
+        run: The measurements and commands.
+        model: The model.
+        progress: Whether to show a progress bar on stderr.
+
+    Raises:
+        RecordingError: No prediction can start.
+        ConfigError: The state of the robot cannot be estimated.
+    """
+    ticks = [max(1, round(horizon / run.dt)) for horizon in HORIZONS]
+    windows = _GapWindows(run, model, ticks)
+    candidates = start_rows(run)
+    rows, found = [], []
+    for row in ProgressBar(candidates, desc=f"predictions of {model.label}", unit="window", disable=not progress):
+        if windows.begin(row):
+            rows.append(row)
+            found.append(windows.errors(row))
+    if not rows:
+        why = "; ".join(f"{count} of {len(candidates)}: {reason}" for reason, count in windows.skipped.items())
+        raise RecordingError(f"no prediction can start ({why or 'it is too short'})", "the recording")
+    measured = channels(run)
+    return Gap(
+        model.label,
+        run.t[rows],
+        {name: np.array([errors[name] for errors in found]) for name in measured},
+        trivial_errors(run, [row + model.late for row in rows], ticks),
+        {name: noise(values) for name, values in measured.items()},
+        windows.skipped,
+        windows.diverged,
+    )
+
+
+def start_rows(run: RobotRun) -> Sequence[int]:
+    """Return the rows from which predictions may start: the same for all models."""
+    spacing = max(round(SPACING / run.dt), -(-len(run) // MOST))
+    return range(0, len(run), spacing)
+
+
+class _GapWindows:
+    """Simulate from single rows of a run.
+
+    Args:
+        run, model: See :func:`measure_gap`.
+        ticks: Horizons in rows, increasing.
+
+    Attributes:
+        skipped, diverged: See :class:`Gap`.
+    """
+
+    def __init__(self, run: RobotRun, model: GapModel, ticks: Sequence[int]) -> None:
+        self._run, self._model, self._ticks = run, model, ticks
+        self._starts: StartStates = estimate_starts(run, model)
+        sim = model.sim
+        self._past = max(round(PAST / run.dt), round(sim.hardware.command_delay / run.dt))
+        self._steps = round(run.dt / sim.physics_dt)
+        self._empty = {name: np.full((len(ticks), values.shape[1]), np.nan) for name, values in channels(run).items()}
+        self.skipped: Counter[str] = Counter()
+        self.diverged = 0
+
+    def begin(self, row: int) -> bool:
+        """Set the simulator to the state of ``row`` and return True; if there is none, count the reason."""
+        reason = ""
+        if not np.isfinite(self._starts.q[row]).all():
+            reason = "the state is unknown"
+        elif not self._run.is_whole(row - self._past, row + self._ticks[0] + self._model.late):
+            reason = "rows or commands are missing"
+        else:
+            try:
+                self._model.sim.reset(self._starts.q[row], self._starts.v[row])
+            except ConfigError:
+                reason = "the simulator refuses the state"
+        if reason:
+            self.skipped[reason] += 1
+            return False
+        self._fill_drives(row)
+        return True
+
+    def errors(self, row: int) -> dict[str, Array]:
+        """Return the errors (H, m) of all quantities in the window that has begun at ``row``."""
+        run, sim = self._run, self._model.sim
+        result = {name: values.copy() for name, values in self._empty.items()}
+        reached = 0
+        for i, ticks in enumerate(self._ticks):
+            last = row + ticks + self._model.late
+            if not run.is_whole(row + reached, last):
+                break
+            try:
+                for tick in range(reached, ticks):
+                    predicted = sim.step(run.command(row + tick + 1))
+            except DivergenceError:
+                self.diverged += 1
+                break
+            reached = ticks
+            for name, error in errors_at(run, last, predicted).items():
+                result[name][i] = error
+        return result
+
+    def _fill_drives(self, row: int) -> None:
+        """Let the drives process the commands and the joint motion before ``row``, for their delay and friction."""
+        drives, starts = self._model.sim.drives, self._starts
+        for before in range(row - self._past, row):
+            if np.isfinite(starts.q[before]).all():
+                drives.take(self._run.command(before + 1))
+                for _ in range(self._steps):
+                    drives.drive(starts.q[before], starts.v[before])

@@ -1,0 +1,128 @@
+"""Format and draw the results of ``bipedsim gap``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bipedsim.analysis import aligned
+from bipedsim.numerics import Array
+from bipedsim.recording import Recording
+from bipedsim.view import picture
+from bipedsim_studies.gap.floor import rms
+from bipedsim_studies.gap.paired import DifferenceInterval, difference
+from bipedsim_studies.gap.predict import HORIZONS, Gap
+from bipedsim_studies.gap.signals import QUANTITIES
+
+FLAT = "flat"
+"""Name of the ground of all predictions."""
+COLOURS = ("#1f77b4", "#d62728", "#7f7f7f", "#bcbd22")
+
+
+def ground_notes(recording: Recording) -> list[str]:
+    """Return a note if the recording is from other ground than that of the predictions."""
+    ground = recording.about.get("ground", FLAT)
+    return [] if ground == FLAT else [f"the predictions are on level ground, the recording is from ground {ground!r}"]
+
+
+def rms_errors(gaps: Sequence[Gap]) -> dict[str, dict[str, list[float]]]:
+    """Return the rms errors over all windows: quantity to predictor to one value per horizon.
+
+    The predictors are the models and, for the windows of the first one, the simple rules.
+    """
+    result: dict[str, dict[str, list[float]]] = {}
+    for name in QUANTITIES:
+        sources: dict[str, Mapping[str, Array]] = {gap.label: gap.errors for gap in gaps}
+        sources |= gaps[0].trivial
+        result[name] = {
+            predictor: [rms(errors[name][:, i]) for i in range(len(HORIZONS))]
+            for predictor, errors in sources.items()
+            if name in errors
+        }
+    return result
+
+
+def compared(first: Gap, second: Gap) -> dict[str, list[DifferenceInterval]]:
+    """Return the difference ``second`` minus ``first`` of the windows' rms errors: quantity to one per horizon."""
+    times, i, j = np.intersect1d(first.starts, second.starts, return_indices=True)
+    return {
+        name: [
+            difference(times, first.errors[name][i, h], second.errors[name][j, h], horizon)
+            for h, horizon in enumerate(HORIZONS)
+        ]
+        for name in QUANTITIES
+    }
+
+
+def as_json(gaps: Sequence[Gap], notes: Sequence[str]) -> dict[str, Any]:
+    """Return the results as numbers and texts."""
+    result: dict[str, Any] = {
+        "horizons_s": list(HORIZONS),
+        "windows": {gap.label: len(gap.starts) for gap in gaps},
+        "skipped": {gap.label: dict(gap.skipped) for gap in gaps},
+        "diverged": {gap.label: gap.diverged for gap in gaps},
+        "units": dict(QUANTITIES),
+        "rms": rms_errors(gaps),
+        "noise": {name: rms(values) for name, values in gaps[0].floor.items()},
+        "notes": list(notes),
+    }
+    if len(gaps) > 1:
+        result["difference"] = {name: [vars(each) for each in row] for name, row in compared(*gaps).items()}
+    return result
+
+
+def as_text(gaps: Sequence[Gap], notes: Sequence[str], title: str) -> str:
+    """Return a table of the rms errors, and one of the differences between two models."""
+    lines = [title, *(f"note: {note}" for note in notes)]
+    for gap in gaps:
+        left_out = "; ".join(f"{count} left out: {reason}" for reason, count in gap.skipped.items())
+        diverged = f"; {gap.diverged} diverged" if gap.diverged else ""
+        lines.append(f"{gap.label}: {len(gap.starts)} windows{f' ({left_out})' if left_out else ''}{diverged}")
+    heads = [f"{1e3 * horizon:g} ms" for horizon in HORIZONS]
+    rows = [["rms error", *heads, "noise"]]
+    for name, predictors in rms_errors(gaps).items():
+        rows.append([f"{name} [{QUANTITIES[name]}]", *([""] * len(heads)), _number(rms(gaps[0].floor[name]))])
+        rows += [[f"  {predictor}", *map(_number, values), ""] for predictor, values in predictors.items()]
+    lines += ["", *aligned(rows, numbers=True)]
+    if len(gaps) > 1:
+        first, second = (gap.label for gap in gaps)
+        lines += [
+            "",
+            f"rms error of a window, {second} minus {first}: mean [95 % interval]; above 0, {first} is better",
+            *aligned([["", *heads], *([name, *map(_interval, row)] for name, row in compared(*gaps).items())]),
+        ]
+    return "\n".join(lines)
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}" if np.isfinite(value) else "-"
+
+
+def _interval(value: DifferenceInterval) -> str:
+    if not np.isfinite(value.mean):
+        return "-"
+    limits = f"[{value.low:.2g}, {value.high:.2g}]" if np.isfinite(value.low) else "[too few blocks]"
+    return f"{value.mean:.2g} {limits}"
+
+
+def plot(gaps: Sequence[Gap], title: str, path: Path) -> None:
+    """Draw the rms errors over the horizon, one panel per quantity.
+
+    Raises:
+        RecordingError: The figure cannot be written.
+    """
+    with picture(path, (10.0, 10.0), title) as figure:
+        panels = figure.subplots((len(QUANTITIES) + 1) // 2, 2, sharex=True).ravel()
+        for panel, (name, predictors) in zip(panels, rms_errors(gaps).items(), strict=False):
+            panel.set_title(f"{name} [{QUANTITIES[name]}]")
+            for colour, (predictor, values) in zip(COLOURS[2 - len(gaps) :], predictors.items(), strict=False):
+                panel.loglog(HORIZONS, values, marker="o", color=colour, label=predictor)
+            panel.axhline(rms(gaps[0].floor[name]), color="black", linestyle=":", label="noise")
+        for panel in panels[len(QUANTITIES) :]:
+            panel.set_axis_off()
+            panel.legend(*panels[0].get_legend_handles_labels(), loc="center")
+        for panel in panels[-2:]:
+            panel.set_xlabel("horizon [s]")

@@ -1,0 +1,63 @@
+"""The quantities that are predicted, and the errors of a prediction."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+
+from bipedsim.numerics import Array
+from bipedsim.sim import Observation
+from bipedsim_studies.gap.recorded import RobotRun
+
+QUANTITIES = {
+    "joint position": "rad",
+    "joint velocity": "rad/s",
+    "attitude": "rad",
+    "gyro": "rad/s",
+    "accelerometer": "m/s^2",
+    "ankle force": "N",
+    "ankle torque": "N.m",
+}
+"""Predicted quantities and their units."""
+
+
+def errors_at(run: RobotRun, row: int, predicted: Observation) -> dict[str, Array]:
+    """Return predicted minus measured values (m,) of each quantity in ``row``; NaN where nothing was measured."""
+    wrench = predicted.foot_wrench - run.wrench[row]
+    return {
+        "joint position": predicted.joint_position - run.position[row],
+        "joint velocity": predicted.joint_velocity - run.velocity[row],
+        "attitude": rotation(run.orientation[row], predicted.imu_orientation),
+        "gyro": predicted.imu_angular_velocity - run.gyro[row],
+        "accelerometer": predicted.imu_linear_acceleration - run.accelerometer[row],
+        "ankle force": wrench[:, :3].ravel(),
+        "ankle torque": wrench[:, 3:].ravel(),
+    }
+
+
+def channels(run: RobotRun) -> dict[str, Array]:
+    """Return the measured channels (n, m) of each quantity; those of the attitude are sums of small rotations."""
+    turned = np.array([np.zeros(3), *map(rotation, run.orientation[:-1], run.orientation[1:])])
+    return {
+        "joint position": run.position,
+        "joint velocity": run.velocity,
+        "attitude": np.nancumsum(turned, axis=0),
+        "gyro": run.gyro,
+        "accelerometer": run.accelerometer,
+        "ankle force": run.wrench[:, :, :3].reshape(len(run), -1),
+        "ankle torque": run.wrench[:, :, 3:].reshape(len(run), -1),
+    }
+
+
+def matrix_of(orientation: Array) -> Array:
+    """Return the rotation matrix of a quaternion x y z w of any length."""
+    rotation_matrix: Array = pin.Quaternion(orientation / np.linalg.norm(orientation)).matrix()
+    return rotation_matrix
+
+
+def rotation(start: Array, end: Array) -> Array:
+    """Return the rotation vector (3,) between two orientations, in the axes of ``start``; NaN if one is missing."""
+    if not (np.isfinite(start).all() and np.isfinite(end).all()):
+        return np.full(3, np.nan)
+    vector: Array = pin.log3(matrix_of(start).T @ matrix_of(end))
+    return vector

@@ -1,0 +1,58 @@
+"""The states from which predictions start, estimated from encoders, IMU and ankle sensors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bipedsim.control.estimation import Estimator, EstimatorParams
+from bipedsim.errors import RecordingError
+from bipedsim.numerics import Array, Flags
+from bipedsim_studies.gap.models import GapModel
+from bipedsim_studies.gap.recorded import RobotRun
+
+SETTLE = 0.3
+"""Time after the first measurement in which the estimator settles [s]."""
+
+
+@dataclass(frozen=True, eq=False)
+class StartStates:
+    """Store the states of the n rows of a run.
+
+    Attributes:
+        q, v: (n, nq), (n, nv) states; NaN where there is none.
+        loaded: (n, K) feet in contact.
+    """
+
+    q: Array
+    v: Array
+    loaded: Flags
+
+
+def estimate_starts(run: RobotRun, model: GapModel) -> StartStates:
+    """Return the states of all rows that the measurements give.
+
+    Raises:
+        RecordingError: No row has all measurements of joints, IMU and ankles.
+        ConfigError: The estimator does not support the robot.
+    """
+    robot, n = model.plant, len(run)
+    corrected = model.without_offsets(run)
+    q, v = np.full((n, robot.model.nq), np.nan), np.full((n, robot.model.nv), np.nan)
+    loaded = np.zeros((n, len(robot.soles)), dtype=bool)
+    signals = (run.position, run.velocity, run.orientation, run.gyro, run.accelerometer, run.wrench)
+    complete: Flags = np.all([np.isfinite(s.reshape(n, -1)).all(axis=1) for s in signals], axis=0)
+    if not complete.any():
+        message = "no row has joint positions and velocities, IMU and the wrenches of all ankles"
+        raise RecordingError(message, "measurements")
+    first = int(np.argmax(complete))
+    estimator = Estimator(robot, EstimatorParams(largest_gap=max(0.1, 1.5 * run.dt)), run.dt)
+    estimator.reset(corrected.observation(first))
+    for row in range(first + 1, n):
+        estimate = estimator.update(corrected.observation(row))
+        # The row reports the state of an earlier one.
+        at = row - model.late
+        if complete[row] and run.t[row] - run.t[first] > SETTLE and at >= 0:
+            q[at], v[at], loaded[at] = estimate.q, estimate.v, estimate.contact
+    return StartStates(q, v, loaded)

@@ -1,0 +1,226 @@
+"""``bipedsim gap``: predictions of walks and squats whose hardware is known, judged as if a robot had measured them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bipedsim.cli.main import main
+from bipedsim.config.run import RunConfig
+from bipedsim.errors import RecordingError, UnknownNameError
+from bipedsim.model import Robot, load_robot
+from bipedsim.recording.recording import Recording
+from bipedsim.runs.runner import run
+from bipedsim_studies.gap.floor import noise, rms
+from bipedsim_studies.gap.models import make_model
+from bipedsim_studies.gap.paired import DifferenceInterval, difference
+from bipedsim_studies.gap.predict import HORIZONS, Gap, measure_gap
+from bipedsim_studies.gap.recorded import CommandSource, RobotRun, robot_run
+from bipedsim_studies.gap.signals import QUANTITIES
+
+MS_10, MS_50, MS_200, MS_1000 = range(4)
+JOINTS, SPEEDS = "joint position", "joint velocity"
+FRICTION = {"preset": "ideal", "viscous_friction": 3.0, "command_delay": 0.004}
+
+
+def recorded(**settings: Any) -> Recording:
+    recording = run(RunConfig(robot="biped14", **{"scenario": "walk", "controller": "zmp", **settings}))[0]
+    # Nothing that a robot could not measure may influence a prediction.
+    truths = ("base_pose", "wrench", "cop", "cop_world", "sole_poses", "odometry", "impact")
+    return replace(recording, **{name: np.full_like(getattr(recording, name), np.nan) for name in truths}, run={})
+
+
+@pytest.fixture(scope="module")
+def robot() -> Robot:
+    return load_robot("biped14")
+
+
+@pytest.fixture(scope="module")
+def ideal(robot: Robot) -> RobotRun:
+    return robot_run(recorded(duration=4.0), robot)
+
+
+@pytest.fixture(scope="module")
+def realistic(robot: Robot) -> RobotRun:
+    return robot_run(recorded(duration=6.0, hardware="realistic", seed=2), robot)
+
+
+@pytest.fixture(scope="module")
+def gap_of_realistic(realistic: RobotRun, robot: Robot) -> Gap:
+    return gap(realistic, robot, "realistic")
+
+
+def gap(measured: RobotRun, robot: Robot, hardware: Any) -> Gap:
+    return measure_gap(measured, make_model(hardware, robot, measured, "model"))
+
+
+def error(result: Gap, name: str, horizon: int) -> float:
+    return rms(result.errors[name][:, horizon])
+
+
+def held(result: Gap, name: str, horizon: int) -> float:
+    return rms(result.trivial["held"][name][:, horizon])
+
+
+def worse(first: Gap, second: Gap, name: str, horizon: int) -> DifferenceInterval:
+    """Return by how much the second model is worse."""
+    times, i, j = np.intersect1d(first.starts, second.starts, return_indices=True)
+    return difference(times, first.errors[name][i, horizon], second.errors[name][j, horizon], HORIZONS[horizon])
+
+
+def test_the_exact_model_predicts_an_ideal_walk_as_well_as_its_start_is_known(ideal: RobotRun, robot: Robot) -> None:
+    exact = gap(ideal, robot, "ideal")
+    # The estimator finds the base within micrometres here, and an error of the walk grows by three in 200 ms.
+    assert error(exact, JOINTS, MS_50) < 1e-4
+    assert error(exact, "attitude", MS_200) < 1e-3
+    for name in QUANTITIES:
+        assert error(exact, name, MS_200) < 0.2 * held(exact, name, MS_200)
+    assert rms(exact.floor[JOINTS]) < 1e-6, "ideal sensors have no noise"
+
+
+def test_the_right_hardware_predicts_to_about_the_noise_and_better_than_the_simple_rules(
+    gap_of_realistic: Gap,
+) -> None:
+    right = gap_of_realistic
+    assert rms(right.floor[SPEEDS]) == pytest.approx(0.02, rel=0.1)
+    assert rms(right.floor["gyro"]) == pytest.approx(0.005, rel=0.1)
+    assert error(right, SPEEDS, MS_50) < 2.0 * 0.02
+    assert error(right, "gyro", MS_50) < 2.5 * 0.005
+    for name in QUANTITIES:
+        assert error(right, name, MS_200) < 0.5 * held(right, name, MS_200)
+    moving = rms(right.trivial["constant velocity"][JOINTS][:, MS_200])
+    assert error(right, JOINTS, MS_200) < 0.2 * moving
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"mass_scale": 1.1}, {"viscous_friction": 3.0}, {"coulomb_friction": 4.0}, {"command_delay": 0.006}],
+    ids=lambda wrong: next(iter(wrong)),
+)
+def test_wrong_hardware_is_worse_with_certainty(
+    realistic: RobotRun, gap_of_realistic: Gap, robot: Robot, wrong: dict[str, float]
+) -> None:
+    other = gap(realistic, robot, {"preset": "realistic", **wrong})
+    interval = worse(gap_of_realistic, other, SPEEDS, MS_50)
+    assert interval.low > 0.0
+    back = worse(other, gap_of_realistic, SPEEDS, MS_50)
+    assert back.high < 0.0
+    assert back.mean == pytest.approx(-interval.mean)
+
+
+def test_a_window_has_the_same_bits_whatever_came_before_it(realistic: RobotRun, robot: Robot) -> None:
+    first, again = (gap(realistic, robot, "realistic") for _ in range(2))
+    for name in QUANTITIES:
+        np.testing.assert_array_equal(first.errors[name], again.errors[name])
+    # A model that has simulated other windows before gives the same.
+    model = make_model("realistic", robot, realistic, "model")
+    model.sim.step(np.full(robot.nu, 5.0))
+    used = measure_gap(realistic, model)
+    np.testing.assert_array_equal(used.errors[JOINTS], first.errors[JOINTS])
+
+
+def test_measured_torques_replace_commands_without_delay_and_limits(robot: Robot) -> None:
+    recording = recorded(duration=4.0, hardware=FRICTION)
+    commands = robot_run(recording, robot)
+    recording.joint_command = np.full_like(recording.joint_command, np.nan)
+    efforts = robot_run(recording, robot)
+    assert (commands.source, efforts.source) == (CommandSource.COMMAND, CommandSource.EFFORT)
+    assert efforts.notes
+    by_command, by_effort = gap(commands, robot, FRICTION), gap(efforts, robot, FRICTION)
+    assert error(by_effort, JOINTS, MS_200) == pytest.approx(error(by_command, JOINTS, MS_200), rel=0.1)
+    # The delay of the commands matters: without it in the model, the prediction is worse.
+    undelayed = gap(commands, robot, {**FRICTION, "command_delay": 0.0})
+    assert error(undelayed, SPEEDS, MS_50) > 5.0 * error(by_command, SPEEDS, MS_50)
+
+
+def test_offsets_of_the_sensors_belong_to_the_model(robot: Robot) -> None:
+    offsets = {
+        "encoder_offset": {"l_knee": 0.03},
+        "gyro_offset": [0.0, 0.05, 0.0],
+        "foot_wrench_offset": {"left": [0.0, 0.0, 30.0, 0.0, 2.0, 0.0]},
+        "imu_rotation": [0.02, 0.0, 0.0],
+        "measurement_delay": 0.002,
+    }
+    measured = robot_run(recorded(duration=4.0, scenario="squat", controller="posture", hardware=offsets), robot)
+    right, none = gap(measured, robot, offsets), gap(measured, robot, "ideal")
+    for name in (JOINTS, "gyro", "attitude", "ankle force"):
+        assert error(right, name, MS_50) < 0.2 * error(none, name, MS_50)
+
+
+def test_lost_rows_cost_only_the_windows_that_contain_them(ideal: RobotRun, robot: Robot) -> None:
+    torque = ideal.torque.copy()
+    torque[2000:2010] = np.nan
+    whole, holed = gap(ideal, robot, "ideal"), gap(replace(ideal, torque=torque), robot, "ideal")
+    assert sum(holed.skipped.values()) > sum(whole.skipped.values())
+    _, i, j = np.intersect1d(whole.starts, holed.starts, return_indices=True)
+    later = holed.starts[j] > 2.1
+    np.testing.assert_array_equal(holed.errors[JOINTS][j[later]], whole.errors[JOINTS][i[later]])
+    spanning = (holed.starts > 1.85) & (holed.starts < 1.98)
+    assert np.isnan(holed.errors[JOINTS][spanning, MS_200]).all()
+    assert np.isfinite(holed.errors[JOINTS][spanning, MS_10]).all()
+
+
+def test_a_recording_without_sensors_or_torques_is_refused(ideal: RobotRun, robot: Robot) -> None:
+    with pytest.raises(RecordingError):
+        gap(replace(ideal, gyro=np.full_like(ideal.gyro, np.nan)), robot, "ideal")
+    empty = Recording.empty(100, robot.joint_names, [sole.name for sole in robot.soles])
+    empty.t = 1e-3 * np.arange(100)
+    with pytest.raises(RecordingError):
+        robot_run(empty, robot)
+
+
+def test_the_noise_is_that_of_a_moving_signal_with_impacts() -> None:
+    t = np.arange(20_000) * 1e-3
+    random = np.random.default_rng(0)
+    clean = np.column_stack([np.sin(2 * np.pi * 2.0 * t), np.cos(2 * np.pi * 5.0 * t)])
+    clean[::500] += 10.0
+    noisy = clean + random.normal(0.0, [0.01, 0.2], clean.shape)
+    assert noise(noisy) == pytest.approx([0.01, 0.2], rel=0.05)
+    assert (noise(clean) < 1e-5).all()
+    assert np.isnan(noise(clean[:5])).all()
+
+
+def test_the_interval_contains_the_mean_of_correlated_windows() -> None:
+    random, hits, draws = np.random.default_rng(1), 0, 400
+    times = 0.05 * np.arange(600)
+    for _ in range(draws):
+        shared = np.repeat(random.normal(0.0, 1.0, 75), 8)
+        interval = difference(times, np.full((600, 1), 10.0), (10.3 + shared)[:, None], 0.2)
+        hits += interval.low < 0.3 < interval.high
+    assert 0.90 < hits / draws < 0.99
+
+
+def test_few_blocks_give_no_interval() -> None:
+    times = 0.05 * np.arange(30)
+    interval = difference(times, np.ones((30, 2)), np.full((30, 2), 2.0), 1.0)
+    assert interval.mean == pytest.approx(1.0)
+    assert np.isnan(interval.low)
+    assert not interval.excludes_zero
+
+
+def test_the_command_prints_a_table_and_json_and_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "walk.npz"
+    recorded(duration=2.0).save(path)
+    words = ["gap", str(path), "--robot", "biped14", "--against", "{mass_scale: 1.2}"]
+    assert main([*words, "--plot", str(tmp_path / "gap.png")]) == 0
+    assert "joint position [rad]" in capsys.readouterr().out
+    assert (tmp_path / "gap.png").stat().st_size > 10_000
+    assert main([*words, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["rms"][SPEEDS]["model"][MS_50] < result["rms"][SPEEDS]["against"][MS_50]
+    assert result["difference"][SPEEDS][MS_50]["mean"] > 0.0
+    assert main(["gap", str(path), "--robot", "biped14", "--against", "exact", "--to", "1.2"]) == 0
+
+
+def test_wrong_input_ends_with_code_2(tmp_path: Path, ideal: RobotRun, robot: Robot) -> None:
+    path = tmp_path / "walk.npz"
+    recorded(duration=0.2).save(path)
+    assert main(["gap", str(path), "--robot", "biped14"]) == 2
+    with pytest.raises(UnknownNameError) as caught:
+        make_model("exakt", robot, ideal, "model")
+    assert "exact" in str(caught.value)
