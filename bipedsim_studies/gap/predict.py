@@ -114,13 +114,13 @@ class _GapWindows:
     def begin(self, row: int) -> bool:
         """Set the simulator to the state of ``row`` and return True; if there is none, count the reason."""
         reason = ""
-        if not np.isfinite(self._starts.q[row]).all():
+        if not self._starts.known(row):
             reason = "the state is unknown"
         elif not self._run.is_whole(row - self._past, row + self._ticks[0] + self._model.late):
             reason = "rows or commands are missing"
         else:
             try:
-                self._model.sim.reset(self._starts.q[row], self._starts.v[row])
+                self._model.sim.reset(*self._starts.at(row))
             except ConfigError:
                 reason = "the simulator refuses the state"
         if reason:
@@ -153,7 +153,7 @@ class _GapWindows:
         """Let the drives process the commands and the joint motion before ``row``, for their delay and friction."""
         drives, starts = self._model.sim.drives, self._starts
         for before in range(row - self._past, row):
-            if np.isfinite(starts.q[before]).all():
+            if starts.known(before):
                 drives.take(self._run.command(before + 1))
                 for _ in range(self._steps):
                     drives.drive(starts.q[before], starts.v[before])

