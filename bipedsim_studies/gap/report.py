@@ -16,6 +16,7 @@ from bipedsim_studies.gap.floor import rms
 from bipedsim_studies.gap.paired import DifferenceInterval, difference
 from bipedsim_studies.gap.predict import HORIZONS, Gap
 from bipedsim_studies.gap.signals import QUANTITIES
+from bipedsim_studies.gap.trivial import HELD
 
 FLAT = "flat"
 """Name of the ground of all predictions."""
@@ -57,6 +58,15 @@ def compared(first: Gap, second: Gap) -> dict[str, list[DifferenceInterval]]:
     }
 
 
+def no_better_than_held(gaps: Sequence[Gap]) -> dict[str, list[bool]]:
+    """Return whether no model predicts better than the rule that nothing changes: quantity to one per horizon."""
+    labels = [gap.label for gap in gaps]
+    return {
+        name: [min(predictors[label][i] for label in labels) > predictors[HELD][i] for i in range(len(HORIZONS))]
+        for name, predictors in rms_errors(gaps).items()
+    }
+
+
 def as_json(gaps: Sequence[Gap], notes: Sequence[str]) -> dict[str, Any]:
     """Return the results as numbers and texts."""
     result: dict[str, Any] = {
@@ -70,6 +80,7 @@ def as_json(gaps: Sequence[Gap], notes: Sequence[str]) -> dict[str, Any]:
         "notes": list(notes),
     }
     if len(gaps) > 1:
+        result["no_better_than_held"] = no_better_than_held(gaps)
         result["difference"] = {name: [vars(each) for each in row] for name, row in compared(*gaps).items()}
     return result
 
@@ -88,12 +99,19 @@ def as_text(gaps: Sequence[Gap], notes: Sequence[str], title: str) -> str:
         rows += [[f"  {predictor}", *map(_number, values), ""] for predictor, values in predictors.items()]
     lines += ["", *aligned(rows, numbers=True)]
     if len(gaps) > 1:
+        worse = no_better_than_held(gaps)
         first, second = (gap.label for gap in gaps)
+        table = [["", *heads]]
+        for name, row in compared(*gaps).items():
+            texts = map(_interval, row)
+            table.append([name, *(f"({t})" if lost else t for t, lost in zip(texts, worse[name], strict=True))])
         lines += [
             "",
             f"rms error of a window, {second} minus {first}: mean [95 % interval]; above 0, {first} is better",
-            *aligned([["", *heads], *([name, *map(_interval, row)] for name, row in compared(*gaps).items())]),
+            *aligned(table),
         ]
+        if any(map(any, worse.values())):
+            lines.append(f"(in brackets: both models are worse than {HELD!r}, so the difference says nothing)")
     return "\n".join(lines)
 
 

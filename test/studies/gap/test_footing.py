@@ -32,6 +32,7 @@ def test_a_foot_that_swings_or_rolls_stays() -> None:
     q, v = pin.integrate(model, robot.q_nominal, np.full(model.nv, 1e-3)), random.normal(0.0, 0.01, model.nv)
     footing = Footing(robot)
     in_air = footing.settled(q, v, np.array([False, False]))
-    assert (in_air[0] == q).all() and (in_air[1] == v).all()
+    assert (in_air[0] == q).all()
+    assert (in_air[1] == v).all()
     rolling = pin.integrate(model, q, np.concatenate([np.zeros(4), [0.1], np.zeros(model.nv - 5)]))
     assert (footing.settled(rolling, v, np.array([True, True]))[0] == rolling).all()

@@ -16,6 +16,7 @@ from bipedsim.errors import RecordingError, UnknownNameError
 from bipedsim.model import Robot, load_robot
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import run
+from bipedsim.sim import Command, Simulator
 from bipedsim_studies.gap.floor import noise, rms
 from bipedsim_studies.gap.models import make_model
 from bipedsim_studies.gap.paired import DifferenceInterval, difference
@@ -92,6 +93,8 @@ def test_the_right_hardware_predicts_to_about_the_noise_and_better_than_the_simp
     assert rms(right.floor["gyro"]) == pytest.approx(0.005, rel=0.1)
     assert error(right, SPEEDS, MS_50) < 2.0 * 0.02
     assert error(right, "gyro", MS_50) < 2.5 * 0.005
+    # A loaded foot does not fall onto the ground after the start: 1 % of the weight is 7 N.
+    assert error(right, "ankle force", MS_10) < 15.0
     for name in QUANTITIES:
         assert error(right, name, MS_200) < 0.5 * held(right, name, MS_200)
     moving = rms(right.trivial["constant velocity"][JOINTS][:, MS_200])
@@ -139,6 +142,23 @@ def test_measured_torques_replace_commands_without_delay_and_limits(robot: Robot
     assert error(undelayed, SPEEDS, MS_50) > 5.0 * error(by_command, SPEEDS, MS_50)
 
 
+def test_impedances_are_followed_and_stabilise_long_predictions(robot: Robot) -> None:
+    sim = Simulator(robot, hardware="realistic", seed=5)
+    builder = Recording.Builder(robot, 3000)
+    stiffness, damping = np.full(robot.nu, 2000.0), np.full(robot.nu, 40.0)
+    sway = np.array(["pitch" in name and "hip" in name for name in robot.joint_names], dtype=float)
+    for tick in range(3000):
+        target = robot.posture + 0.03 * np.sin(2 * np.pi * 0.7e-3 * tick) * sway
+        observation = sim.step(Command(np.zeros(robot.nu), target, stiffness=stiffness, damping=damping))
+        builder.append(sim.t, observation, sim.contact, sim.ground_truth(), sim.command)
+    measured = robot_run(builder.build(), robot)
+    assert measured.source is CommandSource.SETPOINT
+    right, soft = gap(measured, robot, "realistic"), gap(measured, robot, {"preset": "realistic", "torque_gain": 0.8})
+    for horizon in (MS_200, MS_1000):
+        assert error(right, JOINTS, horizon) < 0.2 * held(right, JOINTS, horizon)
+        assert error(right, JOINTS, horizon) < 0.5 * error(soft, JOINTS, horizon)
+
+
 def test_offsets_of_the_sensors_belong_to_the_model(robot: Robot) -> None:
     offsets = {
         "encoder_offset": {"l_knee": 0.03},
@@ -151,6 +171,14 @@ def test_offsets_of_the_sensors_belong_to_the_model(robot: Robot) -> None:
     right, none = gap(measured, robot, offsets), gap(measured, robot, "ideal")
     for name in (JOINTS, "gyro", "attitude", "ankle force"):
         assert error(right, name, MS_50) < 0.2 * error(none, name, MS_50)
+
+
+def test_measurements_that_arrive_late_are_those_of_earlier_ticks(robot: Robot) -> None:
+    late = {"measurement_delay": 0.003}
+    measured = robot_run(recorded(duration=4.0, hardware=late), robot)
+    right = gap(measured, robot, late)
+    assert error(right, JOINTS, MS_10) < 1e-4
+    assert error(right, JOINTS, MS_200) < 0.05 * held(right, JOINTS, MS_200)
 
 
 def test_lost_rows_cost_only_the_windows_that_contain_them(ideal: RobotRun, robot: Robot) -> None:
