@@ -204,11 +204,9 @@ class ControllerNode:
         self._reader = JointStateReader(robot.joint_names)
         self._writer, self._impedance_writer = CommandWriter(robot.nu), ImpedanceWriter(robot.nu)
         self._command: bytes | None = None
-        self._observation = Observation.zeros(robot.nu, len(robot.soles))
-        for values in (self._observation.foot_wrench, self._observation.imu_orientation):
+        self._observation = o = Observation.zeros(robot.nu, len(robot.soles))
+        for values in (o.foot_wrench, o.imu_orientation, o.imu_angular_velocity, o.imu_linear_acceleration):
             values.fill(np.nan)
-        self._observation.imu_angular_velocity.fill(np.nan)
-        self._observation.imu_linear_acceleration.fill(np.nan)
         self._inbox = Inbox(node, topics.JOINT_STATES)
         self._read_states = partial(self._reader.read, observation=self._observation)
         reads = [(topics.IMU, "", partial(ImuReader().read, observation=self._observation))]
