@@ -1,3 +1,4 @@
+from .floor import noise as noise
 from .models import GapModel as GapModel, make_model as make_model
 from .paired import DifferenceInterval as DifferenceInterval, difference as difference
 from .predict import HORIZONS as HORIZONS, Gap as Gap, measure_gap as measure_gap

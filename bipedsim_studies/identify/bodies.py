@@ -9,7 +9,7 @@ from bipedsim.numerics import Array
 
 _STEP = 1e-6
 _THINNEST = 1e-5
-"""Smallest radius of gyration of a body [m]; that of a point mass is zero, and could not be stretched."""
+"""Smallest radius of gyration of a body [m]; that of a point mass is zero, and could not be strained."""
 
 
 def body(described: pin.Inertia, numbers: Array) -> pin.Inertia:
@@ -28,8 +28,8 @@ def body(described: pin.Inertia, numbers: Array) -> pin.Inertia:
     root = (axes * np.sqrt(np.maximum(moments, described.mass * _THINNEST**2))) @ axes.T
     xx, yy, zz, xy, xz, yz = numbers[4:]
     strain, directions = np.linalg.eigh(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
-    stretched = ratio * root @ (directions * np.exp(strain)) @ directions.T @ root
-    inertia = np.trace(stretched) * np.eye(3) - stretched
+    strained = ratio * root @ (directions * np.exp(strain)) @ directions.T @ root
+    inertia = np.trace(strained) * np.eye(3) - strained
     return pin.Inertia(described.mass * ratio, described.lever + numbers[1:4], 0.5 * (inertia + inertia.T))
 
 

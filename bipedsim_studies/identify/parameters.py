@@ -46,7 +46,7 @@ KINDS: Mapping[str, Kind] = {
     "encoder_offset": Kind("rad", "measured minus true angle", precise=2e-3),
     "mass": Kind("kg", "mass of the body", relative=0.02),
     "com": Kind("m", "centre of mass in the frame of the joint", _XYZ, precise=3e-3),
-    "stretch": Kind("", "logarithmic strain of the mass about its centre", ("xx", "yy", "zz", "xy", "xz", "yz"), 0.1),
+    "strain": Kind("", "logarithmic strain of the mass about its centre", ("xx", "yy", "zz", "xy", "xz", "yz"), 0.1),
     "force_offset": Kind("N", "measured minus true force of the ankle sensor", _XYZ, precise=1.0),
     "moment_offset": Kind("N.m", "measured minus true moment of the ankle sensor", _XYZ, precise=0.1),
     "accelerometer_offset": Kind("m/s^2", "measured minus true acceleration", _XYZ, precise=0.03),
@@ -71,6 +71,7 @@ class Parameters:
         start: (p,) values of the description.
         spread: (p,) standard deviation of the true values about ``start``, as expected before any data.
         bodies: Joints that carry the bodies with parameters.
+        masses: Masses of these bodies in the description [kg].
     """
 
     kinds: tuple[str, ...]
@@ -79,6 +80,7 @@ class Parameters:
     start: Array
     spread: Array
     bodies: tuple[int, ...]
+    masses: Array
 
     def __len__(self) -> int:
         return len(self.kinds)
@@ -91,8 +93,15 @@ class Parameters:
 
     @cached_property
     def of_body(self) -> Indices:
-        """Indices (bodies, 10) of the numbers of each body: mass, CoM (3), stretch (6)."""
-        return np.hstack([self.at[kind] for kind in ("mass", "com", "stretch")])
+        """Indices (bodies, 10) of the numbers of each body: mass, CoM (3), strain (6)."""
+        return np.hstack([self.at[kind] for kind in ("mass", "com", "strain")])
+
+    def in_units(self, values: Array) -> Array:
+        """Return ``values`` (p,) with masses in kg instead of logarithms of ratios."""
+        result = values.copy()
+        mass = self.at["mass"][:, 0]
+        result[mass] = self.masses * np.exp(values[mass])
+        return result
 
     def label(self, i: int) -> str:
         """Return number ``i`` in words, such as ``com x of l_knee``."""
@@ -118,7 +127,7 @@ def parameters_of(robot: Robot) -> Parameters:
         ("encoder_offset", joints, 0.0, 0.005),
         ("mass", names, 0.0, 0.1),
         ("com", names, 0.0, 0.02),
-        ("stretch", names, 0.0, 0.2),
+        ("strain", names, 0.0, 0.2),
         ("force_offset", feet, 0.0, 0.005 * robot.weight),
         ("moment_offset", feet, 0.0, 5e-4 * robot.weight),
         ("accelerometer_offset", robot_itself, 0.0, 0.05),
@@ -136,4 +145,5 @@ def parameters_of(robot: Robot) -> Parameters:
         for component in KINDS[kind].components
     ]
     kinds, owners, components, starts, spreads = zip(*rows, strict=True)
-    return Parameters(kinds, owners, components, np.array(starts), np.array(spreads), bodies)
+    masses = np.array([model.inertias[i].mass for i in bodies])
+    return Parameters(kinds, owners, components, np.array(starts), np.array(spreads), bodies, masses)

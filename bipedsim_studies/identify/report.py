@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bipedsim.numerics import Array
 from bipedsim.view import picture
 from bipedsim_studies.identify.estimation import Estimate
 from bipedsim_studies.identify.parameters import KINDS
@@ -42,20 +43,28 @@ def coupled(result: Estimate, i: int) -> str:
 def as_json(result: Estimate, delay: float | None) -> dict[str, Any]:
     """Return all numbers as JSON values."""
     p = result.parameters
+    described, values, half = p.in_units(p.start), p.in_units(result.values), _half_widths(result)
     rows = [
         {
             "kind": p.kinds[i],
             "of": p.owners[i],
             "component": p.components[i],
             "unit": KINDS[p.kinds[i]].unit,
-            "described": float(p.start[i]),
-            "value": float(result.values[i]),
-            "half_width": float(result.half_width[i]),
+            "described": float(described[i]),
+            "value": float(values[i]),
+            "half_width": float(half[i]),
             "identified": bool(result.identified[i]),
         }
         for i in range(len(p))
     ]
     return {"converged": result.converged, "command_delay_s": delay, "parameters": rows}
+
+
+def _half_widths(result: Estimate) -> Array:
+    """Return the half widths (p,) of the intervals, in kg for masses."""
+    half, mass = result.half_width.copy(), result.parameters.at["mass"][:, 0]
+    half[mass] *= result.parameters.in_units(result.values)[mass]
+    return half
 
 
 def as_text(result: Estimate, delay: tuple[float, float] | None) -> str:
@@ -65,19 +74,21 @@ def as_text(result: Estimate, delay: tuple[float, float] | None) -> str:
 
 def _identified(result: Estimate) -> Iterator[str]:
     p = result.parameters
+    described, values, half = p.in_units(p.start), p.in_units(result.values), _half_widths(result)
     yield f"{int(result.identified.sum())} of {len(p)} numbers are identified (95 % intervals):"
     for kind, indices in p.at.items():
         of_kind = KINDS[kind]
         told = [i for i in indices.ravel() if result.identified[i]]
+        if not told:
+            continue
         yield f"\n{kind}: {of_kind.doc}{f' [{of_kind.unit}]' if of_kind.unit else ''}; {len(told)} of {indices.size}"
         for i in told:
-            described, value, half = p.start[i], result.values[i], result.half_width[i]
             name = f"{p.owners[i]} {p.components[i]}".strip() or "all"
-            yield f"  {name:28} {value:10.4g} +- {half:<9.2g} described {described:.4g}"
+            yield f"  {name:28} {values[i]:10.4g} +- {half[i]:<9.2g} described {described[i]:.4g}"
 
 
 def _unknown(result: Estimate) -> Iterator[str]:
-    p = result.parameters
+    p, half = result.parameters, _half_widths(result)
     yield "\nnot identified: the interval is too wide, or no narrower than what was expected before the data"
     for kind, indices in p.at.items():
         unknown = [i for i in indices.ravel() if not result.identified[i]]
@@ -85,9 +96,9 @@ def _unknown(result: Estimate) -> Iterator[str]:
             continue
         partners = [name for name in (coupled(result, int(i)) for i in unknown) if name]
         most = max(set(partners), key=partners.count) if partners else ""
-        widest = max(result.half_width[unknown])
+        widest = max(half[unknown])
         yield (
-            f"  {kind:20} {len(unknown)} of {indices.size}, up to +-{widest:.2g} {KINDS[kind].unit}"
+            f"  {kind:20} {len(unknown)} of {indices.size}, up to +-{widest:.2g} {KINDS[kind].unit}".rstrip()
             + (f"; most often coupled with {most}" if most else "")
         )
 

@@ -12,6 +12,7 @@ from bipedsim.errors import RecordingError
 from bipedsim.model import HardwareParams, Robot
 from bipedsim.numerics import Array, Flags
 from bipedsim.recording import Recording
+from bipedsim_studies.gap import noise
 
 SMOOTHED = 0.05
 """Length of the first smoothing window [s]."""
@@ -92,12 +93,6 @@ def _smooth(values: Array, window: Array) -> Array:
     return smoothed.reshape(values.shape)
 
 
-def _white_noise(values: Array) -> Array:
-    """Return the standard deviation of the white noise of each column, from its third differences."""
-    third = np.diff(values.reshape(len(values), -1), 3, axis=0) / np.sqrt(20.0)
-    return 1.4826 * np.median(np.abs(third - np.median(third, axis=0)), axis=0)
-
-
 def _deflections(q: Array) -> Array:
     """Return the deflections (n, nu) of the dry friction of joints, as a share of the deflection at which it slips.
 
@@ -149,7 +144,7 @@ def signals_of(recording: Recording, robot: Robot, source: str = "the recording"
     smooth_wrench, wrench_rate = smoothed(wrench, 1)
     smooth_gyro, gyro_rate, gyro_jerk = smoothed(mid(gyro), 2)
     smooth_accelerometer, accelerometer_rate = smoothed(accelerometer, 1)
-    noise = np.concatenate([_white_noise(x) for x in (accelerometer, gyro, velocity, wrench)])
+    white = np.concatenate([noise(x.reshape(len(x), -1)) for x in (accelerometer, gyro, velocity, wrench)])
     return Signals(
         t=recording.t[kept],
         q=q,
@@ -166,7 +161,7 @@ def signals_of(recording: Recording, robot: Robot, source: str = "the recording"
         accelerometer=smooth_accelerometer,
         accelerometer_rate=accelerometer_rate,
         airborne=_airborne(recording, robot, taps, kept) & _swinging(robot, q, v),
-        noise=noise * _gains(window, stride, dt, len(robot.soles), robot.nu),
+        noise=white * _gains(window, stride, dt, len(robot.soles), robot.nu),
     )
 
 
