@@ -18,13 +18,12 @@ _FEWEST = 10
 def noise(signal: Array) -> Array:
     """Return the standard deviation (m,) of white noise in the channels of ``signal`` (n, m).
 
-    A third difference removes smooth motion. Its smallest 90 % are free of impacts. Channels with too few valid rows
-    have NaN.
+    A third difference removes smooth motion. Its smallest 90 % are free of impacts. Missing values are left
+    out. Channels with too few values have NaN.
     """
-    differences = np.abs(np.diff(signal, 3, axis=0))
     result = np.full(signal.shape[1], np.nan)
     for j in range(signal.shape[1]):
-        values = np.sort(differences[np.isfinite(differences[:, j]), j])
+        values = np.sort(np.abs(np.diff(signal[np.isfinite(signal[:, j]), j], 3)))
         kept = values[: int(KEPT * len(values))]
         if len(kept) >= _FEWEST:
             result[j] = np.sqrt(np.mean(kept**2) / _TRUNCATED / _GAIN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from bipedsim.errors import ConfigError, DivergenceError, RecordingError
 from bipedsim.numerics import Array
 from bipedsim_studies.gap.floor import noise
 from bipedsim_studies.gap.models import GapModel
-from bipedsim_studies.gap.recorded import RobotRun
+from bipedsim_studies.gap.recorded import CommandSource, RobotRun
 from bipedsim_studies.gap.signals import channels, errors_at
 from bipedsim_studies.gap.starts import StartStates, estimate_starts
 from bipedsim_studies.gap.trivial import trivial_errors
@@ -86,7 +87,10 @@ def measure_gap(run: RobotRun, model: GapModel, progress: bool = False) -> Gap:
 
 def start_rows(run: RobotRun) -> Sequence[int]:
     """Return the rows from which predictions may start: the same for all models."""
-    spacing = max(round(SPACING / run.dt), -(-len(run) // MOST))
+    spacing = max(1, round(SPACING / run.dt), -(-len(run) // MOST))
+    # Starts and measurements of a sensor with a half, a third or a fifth of the rate must coincide now and then.
+    while math.gcd(spacing, 30) > 1:
+        spacing += 1
     return range(0, len(run), spacing)
 
 
@@ -105,19 +109,22 @@ class _GapWindows:
         self._run, self._model, self._ticks = run, model, ticks
         self._starts: StartStates = estimate_starts(run, model)
         sim = model.sim
+        # A measured torque arrives as late as the other measurements; a command is recorded when it is sent.
+        self._shift = model.late if run.source is CommandSource.EFFORT else 0
         self._past = max(round(PAST / run.dt), round(sim.hardware.command_delay / run.dt))
         self._steps = round(run.dt / sim.physics_dt)
-        self._empty = {name: np.full((len(ticks), values.shape[1]), np.nan) for name, values in channels(run).items()}
+        form = errors_at(run, 0, run.observation(0))
+        self._empty = {name: np.full((len(ticks), len(values)), np.nan) for name, values in form.items()}
         self.skipped: Counter[str] = Counter()
         self.diverged = 0
 
     def begin(self, row: int) -> bool:
         """Set the simulator to the state of ``row`` and return True; if there is none, count the reason."""
         reason = ""
-        if not self._starts.known(row):
-            reason = "the state is unknown"
-        elif not self._run.is_whole(row - self._past, row + self._ticks[0] + self._model.late):
+        if not self._run.is_whole(row - self._past, row + self._ticks[0] + self._model.late):
             reason = "rows or commands are missing"
+        elif not self._starts.known(row - self._past, row):
+            reason = "the state is unknown"
         else:
             try:
                 self._model.sim.reset(*self._starts.at(row))
@@ -140,7 +147,7 @@ class _GapWindows:
                 break
             try:
                 for tick in range(reached, ticks):
-                    predicted = sim.step(run.command(row + tick + 1))
+                    predicted = sim.step(run.command(row + tick + 1 + self._shift))
             except DivergenceError:
                 self.diverged += 1
                 break
@@ -153,7 +160,6 @@ class _GapWindows:
         """Let the drives process the commands and the joint motion before ``row``, for their delay and friction."""
         drives, starts = self._model.sim.drives, self._starts
         for before in range(row - self._past, row):
-            if starts.known(before):
-                drives.take(self._run.command(before + 1))
-                for _ in range(self._steps):
-                    drives.drive(starts.q[before], starts.v[before])
+            drives.take(self._run.command(before + 1 + self._shift))
+            for _ in range(self._steps):
+                drives.drive(starts.q[before], starts.v[before])

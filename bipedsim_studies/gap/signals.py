@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pinocchio as pin
 
@@ -37,11 +39,14 @@ def errors_at(run: RobotRun, row: int, predicted: Observation) -> dict[str, Arra
 
 def channels(run: RobotRun) -> dict[str, Array]:
     """Return the measured channels (n, m) of each quantity; those of the attitude are sums of small rotations."""
-    turned = np.array([np.zeros(3), *map(rotation, run.orientation[:-1], run.orientation[1:])])
+    attitude = np.full((len(run), 3), np.nan)
+    measured = np.flatnonzero(np.isfinite(run.orientation).all(axis=1))
+    turned = [rotation(run.orientation[a], run.orientation[b]) for a, b in pairwise(measured)]
+    attitude[measured[1:]] = np.cumsum(np.reshape(turned, (-1, 3)), axis=0)
     return {
         "joint position": run.position,
         "joint velocity": run.velocity,
-        "attitude": np.nancumsum(turned, axis=0),
+        "attitude": attitude,
         "gyro": run.gyro,
         "accelerometer": run.accelerometer,
         "ankle force": run.wrench[:, :, :3].reshape(len(run), -1),

@@ -16,6 +16,8 @@ from bipedsim_studies.gap.recorded import RobotRun
 SETTLE = 0.3
 """Time after the first measurement in which the estimator settles [s]."""
 
+STALE = 0.01
+"""Age of the last row with all measurements from which the state is unknown [s]; slower sensors have NaN in between."""
 BEYOND = 0.01
 """Largest angle beyond a joint's limit that is moved to the limit [rad]."""
 
@@ -35,9 +37,9 @@ class StartStates:
     loaded: Flags
     model: GapModel
 
-    def known(self, row: int) -> bool:
-        """Return whether there is a state."""
-        return bool(np.isfinite(self.q[row]).all())
+    def known(self, first: int, last: int) -> bool:
+        """Return whether all rows from ``first`` to ``last`` have a state."""
+        return bool(np.isfinite(self.q[first : last + 1]).all())
 
     def at(self, row: int) -> tuple[Array, Array]:
         """Return the state (nq,), (nv,) with resting feet on the ground and joints within their limits."""
@@ -67,13 +69,16 @@ def estimate_starts(run: RobotRun, model: GapModel) -> StartStates:
     if not complete.any():
         message = "no row has joint positions and velocities, IMU and the wrenches of all ankles"
         raise RecordingError(message, "measurements")
-    first = int(np.argmax(complete))
+    joints: Flags = np.asarray(np.isfinite(run.position + run.velocity).all(axis=1))
+    first = newest = int(np.argmax(complete))
     estimator = Estimator(robot, EstimatorParams(largest_gap=max(0.1, 1.5 * run.dt)), run.dt)
     estimator.reset(corrected.observation(first))
     for row in range(first + 1, n):
         estimate = estimator.update(corrected.observation(row))
         # The row reports the state of an earlier one.
         at = row - model.late
-        if complete[row] and run.t[row] - run.t[first] > SETTLE and at >= 0:
+        newest = row if complete[row] else newest
+        fresh = run.t[row] - run.t[newest] < STALE
+        if joints[row] and fresh and run.t[row] - run.t[first] > SETTLE and at >= 0:
             q[at], v[at], loaded[at] = estimate.q, estimate.v, estimate.contact
     return StartStates(q, v, loaded, model)

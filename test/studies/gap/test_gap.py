@@ -26,7 +26,7 @@ from bipedsim_studies.gap.signals import QUANTITIES
 
 MS_10, MS_50, MS_200, MS_1000 = range(4)
 JOINTS, SPEEDS = "joint position", "joint velocity"
-FRICTION = {"preset": "ideal", "viscous_friction": 3.0, "command_delay": 0.004}
+FRICTION = {"preset": "ideal", "viscous_friction": 3.0, "command_delay": 0.003, "measurement_delay": 0.001}
 
 
 def recorded(**settings: Any) -> Recording:
@@ -192,6 +192,18 @@ def test_lost_rows_cost_only_the_windows_that_contain_them(ideal: RobotRun, robo
     spanning = (holed.starts > 1.85) & (holed.starts < 1.98)
     assert np.isnan(holed.errors[JOINTS][spanning, MS_200]).all()
     assert np.isfinite(holed.errors[JOINTS][spanning, MS_10]).all()
+
+
+@pytest.mark.filterwarnings("ignore:estimator")
+def test_an_imu_at_half_the_rate_is_enough(realistic: RobotRun, gap_of_realistic: Gap, robot: Robot) -> None:
+    names = ("orientation", "gyro", "accelerometer")
+    slower = {name: getattr(realistic, name).copy() for name in names}
+    for values in slower.values():
+        values[1::2] = np.nan
+    half = gap(replace(realistic, **slower), robot, "realistic")
+    assert len(half.starts) == len(gap_of_realistic.starts)
+    assert error(half, JOINTS, MS_200) < 2.0 * error(gap_of_realistic, JOINTS, MS_200)
+    assert np.isfinite(error(half, "gyro", MS_200))
 
 
 def test_a_recording_without_sensors_or_torques_is_refused(ideal: RobotRun, robot: Robot) -> None:
