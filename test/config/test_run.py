@@ -36,6 +36,8 @@ OTHERS = {
     ("bipedsim_studies/push_map/trial.py", "duration"),  # of a push
     ("bipedsim_studies/study/config.py", "scenario"),  # content of a scenario
     ("bipedsim_studies/study/config.py", "ground"),
+    ("bipedsim_ros/loop/operations.py", "duration"),  # of a push
+    ("bipedsim_ros/loop/operations.py", "posture"),  # to start in
     ("bipedsim_ros/bench/__main__.py", "--robot"),  # of `bipedsim bench --loop`, which has asked already
     ("bipedsim_ros/bench/bare.py", "--robot"),
     ("bipedsim_ros/bench/bare.py", "--rate"),  # of a node without a run

@@ -71,10 +71,10 @@ def test_readouts_that_never_change_are_said_and_not_drawn(tmp_path: Path) -> No
     recording.readouts["noise"] = 1e-16 * np.sin(50.0 * grows)
     said = Drawn(lambda path: plot(recording, path, ["readouts"]), tmp_path).texts
     assert "zmp_margin [m]" in said
-    assert "readouts of the controller; constant: command_share = 1, later unknown, noise = 0" in said
+    assert "readouts; constant: command_share = 1, later unknown, noise = 0" in said
     assert "command_share" not in said
     everything = Drawn(lambda path: plot(recording, path, ["readouts"], constants=True), tmp_path).texts
-    assert {"readouts of the controller", "zmp_margin [m]", "command_share", "later", "noise"} <= set(everything)
+    assert {"readouts", "zmp_margin [m]", "command_share", "later", "noise"} <= set(everything)
     # One that changes once is drawn.
     recording.readouts["command_share"][-1] = 0.9
     assert "command_share" in Drawn(lambda path: plot(recording, path, ["readouts"]), tmp_path).texts

@@ -11,7 +11,7 @@ import numpy as np
 
 from bipedsim.numerics import Array, Flags, Indices, Integers
 from bipedsim.recording.bag.cdr import NS_PER_S
-from bipedsim.recording.schema import JOINT_STATES, WALL_CLOCK_NS
+from bipedsim.recording.schema import CHANGES, JOINT_STATES, WALL_CLOCK_NS
 
 ROWS = 1 << 13
 """Rows per block; blocks differ where time stops, and at the end of a segment."""
@@ -116,7 +116,7 @@ class Segments:
 
         Joint states define the resets. Another topic may reset slightly earlier or later. Its reset is where its own
         stamps jump back by more than half as much, or else at the same time of reception. Other backward jumps of
-        stamps are unordered messages, not resets.
+        stamps are unordered messages, not resets. Changed parameters are few and in order: for them every jump counts.
         """
         resets = np.array(self._resets, dtype=np.int64).reshape(-1, 2)
         starts = np.searchsorted(table.arrived, resets[:, 0])
@@ -128,7 +128,8 @@ class Segments:
         for i in np.flatnonzero(jump_back > 0):
             k = int(np.argmin(np.abs(resets[:, 0] - table.arrived[i])))
             distance = abs(int(resets[k, 0] - table.arrived[i]))
-            if distance <= NEAR_NS and jump_back[i] > max(largest[k], resets[k, 1] // 2):
+            least = 0 if topic == CHANGES else resets[k, 1] // 2
+            if distance <= NEAR_NS and jump_back[i] > max(largest[k], least):
                 largest[k], starts[k] = jump_back[i], i
         return np.asarray(np.maximum.accumulate(starts))
 

@@ -1,0 +1,28 @@
+"""Segments of a bag: which messages belong to which one, where topics reset at slightly different times."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bipedsim.recording.bag.segments import END, LABELLED, Segments, TopicMessages
+from bipedsim.recording.schema import CHANGES, JOINT_STATES
+
+MS = 1_000_000
+
+
+def messages(arrived: list[int], stamps: list[int]) -> TopicMessages:
+    numbers = np.arange(len(stamps), dtype=np.float64)[:, None]
+    return TopicMessages(np.array(arrived) * MS, np.array(stamps) * MS, {LABELLED: numbers})
+
+
+@pytest.mark.parametrize("first_after_reset", [495, 502])
+def test_changes_repeated_at_a_reset_belong_to_the_new_segment(first_after_reset: int) -> None:
+    """They may reach the recorder before or after the first joint states of the new segment."""
+    segments = Segments()
+    segments.add(JOINT_STATES, messages(list(range(1000)), [*range(500), *range(500)]))
+    segments.add(CHANGES, messages([51, 109, first_after_reset, first_after_reset], [50, 108, 0, 0]))
+    taken: dict[int, list[float]] = {}
+    for rows in segments.rows(END):
+        taken.setdefault(rows.segment, []).extend(rows.all_of(CHANGES, 1)[:, 0])
+    assert taken == {0: [0.0, 1.0], 1: [2.0, 3.0]}
