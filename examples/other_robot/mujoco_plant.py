@@ -38,6 +38,7 @@ class PlantParams:
 
     timestep: float = param(5e-4, "MuJoCo's step; 1/rate must be a whole multiple of it", unit="s", low=1e-5, high=1e-2)
     friction: float = param(0.0, "Coulomb friction of the ground; 0 takes the soles' of robot.yaml", low=0.0, high=10.0)
+    hidden: int = param(0, "seed of masses and drives that differ from the description; 0 is none", low=0)
 
 
 class Plant:
@@ -241,7 +242,22 @@ def _model(robot: Robot, params: PlantParams) -> Any:
         dof = model.joint(name).dofadr[0]
         model.dof_armature[dof] = robot.model.armature[i]
         model.dof_damping[dof] = robot.joint_damping[i]
+    if params.hidden:
+        _hide(model, robot, np.random.default_rng(params.hidden))
     return model
+
+
+def _hide(model: Any, robot: Robot, rng: np.random.Generator) -> None:
+    """Change masses by 10 %, rotor inertia by 30 %, and add friction in each joint, for `bipedsim identify` to find."""
+    scale = rng.uniform(0.9, 1.1, model.nbody)
+    model.body_mass[:] *= scale
+    model.body_inertia[:] *= scale[:, None]
+    for name in robot.joint_names:
+        dof = model.joint(name).dofadr[0]
+        model.dof_armature[dof] *= rng.uniform(0.7, 1.3)
+        model.dof_damping[dof] += rng.uniform(0.0, 1.0)
+        model.dof_frictionloss[dof] = rng.uniform(0.5, 1.5)
+    mujoco.mj_setConst(model, mujoco.MjData(model))
 
 
 def _read_urdf(robot: Robot) -> Any:

@@ -1,0 +1,66 @@
+"""Identify a robot that MuJoCo simulates: other contact, other friction, and parameters that differ from its files."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from bipedsim.control import make_controller
+from bipedsim.model import Robot, load_robot
+from bipedsim.recording.recording import Recording
+from bipedsim_studies.identify.estimation import estimate
+from bipedsim_studies.identify.signals import signals_of
+
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "other_robot"
+DT = 1e-3
+
+
+@pytest.fixture
+def plant_module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    pytest.importorskip("mujoco", reason="the extra examples is not installed")
+    if not EXAMPLE.is_dir():
+        pytest.skip("the examples are not here")
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    return importlib.import_module("mujoco_plant")
+
+
+def record(robot: Robot, plant: object, mode: str, seconds: float) -> Recording:
+    """Return what the plant measured under the posture controller, without any truth."""
+    controller = make_controller("posture", robot, {"mode": mode}, DT)
+    rows = round(seconds / DT)
+    recording = Recording.empty(rows, robot.joint_names, [sole.name for sole in robot.soles], robot.name)
+    observation = plant.observation  # type: ignore[attr-defined]
+    controller.reset(observation)
+    for k in range(rows):
+        plant.step(controller.update(observation).tau_joint.copy())  # type: ignore[attr-defined]
+        recording.t[k] = observation.t
+        recording.joint_position[k] = observation.joint_position
+        recording.joint_velocity[k] = observation.joint_velocity
+        recording.joint_effort[k] = observation.joint_effort
+        recording.ankle_wrench[k] = observation.foot_wrench
+        recording.imu_angular_velocity[k] = observation.imu_angular_velocity
+        recording.imu_linear_acceleration[k] = observation.imu_linear_acceleration
+    return recording
+
+
+@pytest.mark.slow
+def test_friction_and_rotors_of_another_engine_are_found(plant_module: ModuleType) -> None:
+    robot = load_robot("biped14")
+    plants = [plant_module.Plant(robot, DT, plant_module.PlantParams(hidden=3)) for _ in range(2)]
+    recordings = [record(robot, plant, mode, 10.0) for plant, mode in zip(plants, ("squat", "sway"), strict=True)]
+    result = estimate(robot, [signals_of(each, robot) for each in recordings])
+    model, p = plants[0].model, result.parameters
+    dofs = {name: model.joint(name).dofadr[0] for name in robot.joint_names}
+    errors = []
+    for kind, true in (("coulomb_friction", model.dof_frictionloss), ("armature", model.dof_armature)):
+        for i in p.at[kind][:, 0]:
+            if result.identified[i]:
+                expected = true[dofs[p.owners[i]]]
+                assert abs(result.values[i] - expected) < 0.15 * expected, p.label(i)
+                errors.append((result.values[i] - expected) / result.deviation[i])
+    assert len(errors) >= 6
+    assert np.mean(np.abs(errors) < 1.96) >= 0.8
