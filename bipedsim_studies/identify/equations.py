@@ -20,8 +20,9 @@ from bipedsim_studies.identify.bodies import body_and_slope
 from bipedsim_studies.identify.parameters import Parameters
 from bipedsim_studies.identify.signals import HANN, TAPS, Signals
 
-SLIPS = 0.9
-"""Share of the dry friction from which a joint counts as slipping. At rest, no sensor tells how much friction acts."""
+SLIPS, MOVES = 0.9, 0.02
+"""Share of the dry friction and speed [rad/s] from which a joint counts as slipping. The friction of a joint at rest,
+or of one that creeps by less than encoders resolve, is not known."""
 
 
 class Rows(NamedTuple):
@@ -84,7 +85,7 @@ class Equations:
             at_time.fill(signals, k, residual[k], slope[k], noise[k])
         used = np.ones((n, self.n_rows), dtype=bool)
         used[:, nv:] = np.repeat(signals.airborne & self._hangs, 6, axis=1)
-        used[:, self.robot.idx_v] = np.abs(signals.dry) > SLIPS
+        used[:, self.robot.idx_v] = (np.abs(signals.dry) > SLIPS) & (np.abs(signals.v) > MOVES)
         middle = slice(TAPS // 2, n - TAPS // 2)
         return Rows(
             sliding_window_view(residual, TAPS, axis=0) @ HANN,

@@ -17,8 +17,9 @@ ROWS = 1 << 13
 """Rows per block; blocks differ where time stops, and at the end of a segment."""
 LATE_NS = 10_000_000_000
 """Time for which a row waits for messages with its stamp, on the recorder's clock [ns]."""
-NEAR_NS = NS_PER_S
-"""Maximum time between a reset of the joint states and the reset of another topic, on the recorder's clock [ns]."""
+NEAR_NS = 5 * NS_PER_S
+"""Maximum time between a reset of the joint states and the reset of another topic, on the recorder's clock [ns]. A lost
+message delays all later ones of its topic until DDS sends it again, which it may do only every 3 s."""
 END = 2**63 - 1
 """A time after all messages [ns]."""
 LABELLED = "data"
@@ -303,7 +304,7 @@ class AlignedRows:
         arrived, stamp = self._all.arrived, self._all.stamp
         arrived_at = self.arrival(topic, k)
         row = int(np.searchsorted(arrived, arrived_at, side="right")) - 1
-        gap = int(stamp[row + 1] - stamp[row]) if row + 1 < len(stamp) else arrived_at - arrived[row] - NEAR_NS // 10
+        gap = int(stamp[row + 1] - stamp[row]) if row + 1 < len(stamp) else arrived_at - arrived[row] - NS_PER_S // 10
         if not period or gap <= 1.5 * period:
             return float(stamp[row])
         if row + 1 < len(stamp):

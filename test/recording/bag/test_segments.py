@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bipedsim.recording.bag.segments import END, LABELLED, Segments, TopicMessages
-from bipedsim.recording.schema import CHANGES, JOINT_STATES
+from bipedsim.recording.schema import CHANGES, IMU, JOINT_STATES
 
 MS = 1_000_000
 
@@ -26,3 +26,16 @@ def test_changes_repeated_at_a_reset_belong_to_the_new_segment(first_after_reset
     for rows in segments.rows(END):
         taken.setdefault(rows.segment, []).extend(rows.all_of(CHANGES, 1)[:, 0])
     assert taken == {0: [0.0, 1.0], 1: [2.0, 3.0]}
+
+
+@pytest.mark.parametrize("late", [0, 300, 2500])
+def test_a_topic_that_dds_sends_again_stays_in_its_segments(late: int) -> None:
+    """From row 400 on, all its messages arrive together, with the one that was lost."""
+    segments = Segments()
+    stamps = [*range(500), *range(500)]
+    segments.add(JOINT_STATES, messages(list(range(1000)), stamps))
+    segments.add(IMU, messages([k if k < 400 else max(k, 400 + late) for k in range(1000)], stamps))
+    taken: dict[int, list[float]] = {}
+    for rows in segments.rows(END):
+        taken.setdefault(rows.segment, []).extend(rows.all_of(IMU, 1)[:, 0])
+    assert taken == {0: list(range(500)), 1: list(range(500, 1000))}
