@@ -95,7 +95,7 @@ def test_intervals_contain_what_was_hidden(seed: int) -> None:
     assert np.all(error[dry][result.identified[dry]] < 0.15)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_dry_friction_of_the_knees_is_found_in_a_squat() -> None:
     robot = load_robot("biped14")
     hardware = hidden(robot, 7)
