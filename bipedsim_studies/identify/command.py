@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from bipedsim.cli import add_recorded, add_span
@@ -28,6 +29,8 @@ def main(args: argparse.Namespace) -> int:
     Raises:
         ConfigError, RecordingError: A recording cannot be used; the message says why.
     """
+    # BLAS reads this when numpy is loaded. Threads cost more than they gain here, and change the last bits.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     from bipedsim.analysis import load_run, robot_of
     from bipedsim.config import ProgressBar
     from bipedsim.errors import EXIT_INCOMPLETE, EXIT_OK
@@ -53,7 +56,7 @@ def main(args: argparse.Namespace) -> int:
     if args.output:
         write_overlay(args.output, overlay(robot, result, seconds, args.recordings))
         if not args.json:
-            effect = f"bipedsim replay {args.recordings[0]} --hardware {args.output}"
+            effect = f"bipedsim gap {args.recordings[0]} --hardware {args.output} --against ideal"
             print(f"wrote {args.output}; see the effect with: {effect}")
     if not result.converged and not args.json:
         print("the estimate has not converged: use more or longer recordings with more motion")

@@ -17,7 +17,7 @@ from bipedsim.errors import ConfigError
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Flags
 from bipedsim_studies.identify.bodies import body_and_slope
-from bipedsim_studies.identify.parameters import Parameters
+from bipedsim_studies.identify.parameters import OF_JOINTS, Parameters
 from bipedsim_studies.identify.signals import HANN, TAPS, Signals
 
 SLIPS, MOVES = 0.9, 0.02
@@ -112,15 +112,7 @@ class _AtTime:
         self._forces = pin.StdVec_Force()
         self._forces.extend([pin.Force.Zero() for _ in range(robot.model.njoints)])
         self._q, self._v, self._a = pin.neutral(robot.model), np.zeros(robot.model.nv), np.zeros(robot.model.nv)
-        joint_kinds = (
-            "armature",
-            "viscous_friction",
-            "coulomb_friction",
-            "torque_gain",
-            "torque_offset",
-            "encoder_offset",
-        )
-        self._of_joints = {kind: (at[kind][:, 0], values[at[kind][:, 0]]) for kind in joint_kinds}
+        self._of_joints = {kind: (at[kind][:, 0], values[at[kind][:, 0]]) for kind in OF_JOINTS}
         rotation = values[at["imu_rotation"][0]]
         self._turn = pin.exp3(rotation)
         self._turning = self._turn @ pin.Jexp3(rotation)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,14 +40,14 @@ class Estimate:
         parameters: Description of the numbers.
         values: (p,) estimates.
         covariance: (p, p).
-        residual: (R,) robust standard deviations of the equations beyond the noise of the sensors.
+        unexplained: Joint to the torque that neither the model nor the noise of the sensors explains, rms [N.m].
         converged: Whether the iteration has converged.
     """
 
     parameters: Parameters
     values: Array
     covariance: Array
-    residual: Array
+    unexplained: Mapping[str, float]
     converged: bool
 
     @property
@@ -109,7 +109,8 @@ def estimate(robot: Robot, recordings: Sequence[Signals], progress: Callable[[],
         converged = iteration >= SETTLED and size < CONVERGED
         if converged:
             break
-    return Estimate(parameters, values, covariance, floor, converged)
+    unexplained = dict(zip(robot.joint_names, floor[robot.idx_v].tolist(), strict=True))
+    return Estimate(parameters, values, covariance, unexplained, converged)
 
 
 class _Sums:

@@ -13,13 +13,7 @@ from bipedsim.numerics import Array
 from bipedsim.recording import writing
 from bipedsim_studies.identify.bodies import body
 from bipedsim_studies.identify.estimation import Estimate
-from bipedsim_studies.identify.parameters import KINDS
-
-OF_JOINTS = tuple(
-    name
-    for name in ("armature", "viscous_friction", "coulomb_friction", "torque_gain", "torque_offset", "encoder_offset")
-)
-"""Kinds that are hardware parameters per joint."""
+from bipedsim_studies.identify.parameters import KINDS, OF_JOINTS
 
 
 def overlay(robot: Robot, result: Estimate, delay: float | None, sources: Sequence[Path]) -> str:
@@ -31,10 +25,8 @@ def overlay(robot: Robot, result: Estimate, delay: float | None, sources: Sequen
         delay: Delay from command to measured effort [s]; None if unknown.
         sources: Recordings.
     """
-    return (
-        "\n".join([*_head(robot, result, sources), *_joints(result), *_bodies(robot, result), *_sensors(result, delay)])
-        + "\n"
-    )
+    parts = (_head(robot, result, sources), _joints(result), _bodies(robot, result), _sensors(result, delay))
+    return "".join(f"{line}\n" for part in parts for line in part)
 
 
 def write_overlay(path: Path, text: str) -> None:

@@ -60,6 +60,17 @@ KINDS: Mapping[str, Kind] = {
 """Name to kind, in the order of the vector of parameters."""
 
 
+OF_JOINTS = (
+    "armature",
+    "viscous_friction",
+    "coulomb_friction",
+    "torque_gain",
+    "torque_offset",
+    "encoder_offset",
+)
+"""Kinds per joint; they have the names of hardware parameters."""
+
+
 @dataclass(frozen=True, eq=False)
 class Parameters:
     """Describe the parameters of a robot: a vector of p numbers.

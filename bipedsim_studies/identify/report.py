@@ -11,23 +11,14 @@ import numpy as np
 from bipedsim.numerics import Array
 from bipedsim.view import picture
 from bipedsim_studies.identify.estimation import Estimate
-from bipedsim_studies.identify.parameters import KINDS
+from bipedsim_studies.identify.parameters import KINDS, OF_JOINTS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COUPLED = 0.5
 """Correlation above which two numbers count as coupled."""
-DRAWN = (
-    "armature",
-    "viscous_friction",
-    "coulomb_friction",
-    "torque_gain",
-    "torque_offset",
-    "encoder_offset",
-    "mass",
-    "com",
-)
+DRAWN = (*OF_JOINTS, "mass", "com")
 """Kinds in the figure, one panel each."""
 
 
@@ -57,7 +48,12 @@ def as_json(result: Estimate, delay: float | None) -> dict[str, Any]:
         }
         for i in range(len(p))
     ]
-    return {"converged": result.converged, "command_delay_s": delay, "parameters": rows}
+    return {
+        "converged": result.converged,
+        "command_delay_s": delay,
+        "unexplained_torque_Nm": dict(result.unexplained),
+        "parameters": rows,
+    }
 
 
 def _half_widths(result: Estimate) -> Array:
@@ -69,7 +65,7 @@ def _half_widths(result: Estimate) -> Array:
 
 def as_text(result: Estimate, delay: tuple[float, float] | None) -> str:
     """Return the table of identified numbers, and those that the recordings do not tell."""
-    return "\n".join([*_identified(result), *_unknown(result), *_delay(delay)])
+    return "\n".join([*_identified(result), *_unknown(result), *_rest(result), *_delay(delay)])
 
 
 def _identified(result: Estimate) -> Iterator[str]:
@@ -101,6 +97,15 @@ def _unknown(result: Estimate) -> Iterator[str]:
             f"  {kind:20} {len(unknown)} of {indices.size}, up to +-{widest:.2g} {KINDS[kind].unit}".rstrip()
             + (f"; most often coupled with {most}" if most else "")
         )
+
+
+def _rest(result: Estimate) -> Iterator[str]:
+    worst = max(result.unexplained, key=lambda joint: result.unexplained[joint])
+    torque = f"{result.unexplained[worst]:.2g} N.m (rms) in {worst}"
+    yield (
+        f"\nneither model nor noise of the sensors explain {torque}, and less in all other joints; "
+        "if that is much of its torque, the model lacks an effect"
+    )
 
 
 def _delay(delay: tuple[float, float] | None) -> Iterator[str]:

@@ -31,6 +31,12 @@ NEEDED = (
     *("imu_angular_velocity", "imu_linear_acceleration"),
 )
 """Columns of a recording that the equations need."""
+TOUCHES = {
+    "gantry_force": "a gantry holds the robot",
+    "base_contact": "something touches the root link",
+    "link_contact": "something touches a body other than a sole",
+}
+"""Columns of simulated runs with forces that the equations do not contain; a robot does not measure them."""
 PATTERNS = 8
 """Number of principal components of the signals in a prediction."""
 RIDGE = 10.0
@@ -179,6 +185,11 @@ def _checked(recording: Recording, source: str) -> float:
         faults.append(
             f"has a gap of {steps[row]:.3g} s at t = {recording.t[row]:.3f} s; choose a part with --from and --to"
         )
+    for name, what in TOUCHES.items():
+        touched = np.isfinite(getattr(recording, name).reshape(len(recording), -1)).any(axis=1)
+        if touched.any():
+            first, last = recording.t[touched][[0, -1]]
+            faults.append(f"{what} from t = {first:.3f} to {last:.3f} s; choose another part with --from and --to")
     for name in NEEDED:
         absent = ~np.isfinite(getattr(recording, name).reshape(len(recording), -1)).all(axis=1)
         if absent.all():

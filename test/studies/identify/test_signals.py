@@ -13,7 +13,7 @@ from bipedsim.errors import RecordingError
 from bipedsim.model import Robot, load_robot
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import run
-from bipedsim_studies.identify.signals import NEEDED, Signals, predicted, signals_of
+from bipedsim_studies.identify.signals import NEEDED, TOUCHES, Signals, predicted, signals_of
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +84,16 @@ def test_all_that_is_wrong_with_a_recording_is_told_at_once(squat: Recording, ro
 def test_a_recording_without_a_needed_column_is_refused(name: str, squat: Recording, robot: Robot) -> None:
     with pytest.raises(RecordingError):
         signals_of(replace(squat, **{name: np.full_like(getattr(squat, name), np.nan)}), robot)
+
+
+@pytest.mark.parametrize("name", TOUCHES)
+def test_rows_in_which_something_else_touches_the_robot_are_refused(name: str, squat: Recording, robot: Robot) -> None:
+    forces = np.full(getattr(squat, name).shape, np.nan)
+    forces[:1500] = 1.0
+    touched = replace(squat, **{name: forces})
+    with pytest.raises(RecordingError):
+        signals_of(touched, robot)
+    assert len(signals_of(touched.rows(slice(1500, None)), robot)) > 0
 
 
 def test_a_recording_that_is_too_short_or_too_slow_is_refused(squat: Recording, robot: Robot) -> None:
