@@ -190,6 +190,9 @@ def _checked(recording: Recording, source: str) -> float:
         if touched.any():
             first, last = recording.t[touched][[0, -1]]
             faults.append(f"{what} from t = {first:.3f} to {last:.3f} s; choose another part with --from and --to")
+    for begin, end in recording.pushes:
+        if len(steps) and begin <= recording.t[-1] and end >= recording.t[0]:
+            faults.append(f"the robot is pushed from t = {begin:.3f} to {end:.3f} s; choose another part")
     for name in NEEDED:
         absent = ~np.isfinite(getattr(recording, name).reshape(len(recording), -1)).all(axis=1)
         if absent.all():

@@ -96,6 +96,13 @@ def test_rows_in_which_something_else_touches_the_robot_are_refused(name: str, s
     assert len(signals_of(touched.rows(slice(1500, None)), robot)) > 0
 
 
+def test_a_push_is_refused_while_it_lasts(squat: Recording, robot: Robot) -> None:
+    pushed = replace(squat, pushes=((1.0, 1.2),))
+    with pytest.raises(RecordingError):
+        signals_of(pushed, robot)
+    assert len(signals_of(pushed.rows(pushed.t > 1.2), robot)) > 0
+
+
 def test_a_recording_that_is_too_short_or_too_slow_is_refused(squat: Recording, robot: Robot) -> None:
     for part in (squat.rows(slice(0, 900)), squat.rows(slice(None, None, 20))):
         with pytest.raises(RecordingError):
