@@ -16,6 +16,8 @@ from bipedsim_studies.identify.signals import RATE, SMOOTHED, TAPS, Signals, pre
 ITERATIONS = 20
 SETTLED = 8
 """Iterations after which the weights of the equations do not change any more, so that the others converge."""
+LONGEST = 1.0
+"""Longest step of an iteration in expected standard deviations. A full step may leave the linear range."""
 CONVERGED = 0.1
 """Step of an iteration, in standard deviations of the estimate, at which it counts as converged."""
 CORRELATED = 0.5
@@ -40,7 +42,7 @@ class Estimate:
         parameters: Description of the numbers.
         values: (p,) estimates.
         covariance: (p, p).
-        unexplained: Joint to the torque that neither the model nor the noise of the sensors explains, rms [N.m].
+        unexplained: Joint that moved to the torque that neither model nor noise of the sensors explain, rms [N.m].
         converged: Whether the iteration has converged.
     """
 
@@ -93,13 +95,17 @@ def estimate(robot: Robot, recordings: Sequence[Signals], progress: Callable[[],
         for signals, past in zip(recordings, pasts, strict=True):
             rows, instruments = equations.rows(signals, values), equations.rows(past, values).slope
             residuals.append(sums.add(rows, instruments, signals.noise, floor, past.begin))
-        gain = np.linalg.solve(sums.zz + 1e-6 * expected, sums.zj).T
+        # Above rounding, for instruments that depend on each other, as those of joints at rest do.
+        ridge = max(1e-6, 1e-14 * float(np.diag(sums.zz) @ parameters.spread**2))
+        gain = np.linalg.solve(sums.zz + ridge * expected, sums.zj).T
         normal = gain @ sums.zj + expected
         step = -np.linalg.solve(normal, gain @ sums.zr + expected @ (values - parameters.start))
+        step *= min(1.0, LONGEST / np.abs(step / parameters.spread).max())
         target = np.where(positive, np.maximum(values + step, 0.0), values + step)
         step, values = target - values, target
+        squares = np.vstack(residuals)
+        known: Flags = np.any(np.isfinite(squares), axis=0)
         if 0 < iteration < SETTLED:
-            known = ~np.isnan(squares := np.vstack(residuals)).all(axis=0)
             floor[known] = np.clip(np.sqrt(np.nanmean(squares[:, known], axis=0)), *_FLOORS)
         inverse = np.linalg.inv(normal)
         covariance = inverse @ (gain @ sums.scatter @ gain.T + expected) @ inverse.T
@@ -109,7 +115,9 @@ def estimate(robot: Robot, recordings: Sequence[Signals], progress: Callable[[],
         converged = iteration >= SETTLED and size < CONVERGED
         if converged:
             break
-    unexplained = dict(zip(robot.joint_names, floor[robot.idx_v].tolist(), strict=True))
+    moved = known[robot.idx_v]
+    torques = zip(robot.joint_names, floor[robot.idx_v].tolist(), moved, strict=True)
+    unexplained = {joint: torque for joint, torque, yes in torques if yes}
     return Estimate(parameters, values, covariance, unexplained, converged)
 
 
@@ -143,7 +151,8 @@ class _Sums:
             scores[i] = weight * (white @ instrument)
             systematic = (weight * np.sqrt(REPEATED * RATE)) * floor[used, None] * of_instrument
             self.scatter += systematic.T @ systematic
-            squares[i, used] = (variance * white) ** 2 + variance - variance**2 * np.diag(inverse)
+            left = np.maximum(variance - variance**2 * np.diag(inverse), 0.0)
+            squares[i, used] = (variance * white) ** 2 + left
         self.zr += scores.sum(axis=0)
         self.scatter += _newey_west(scores, int(CORRELATED * RATE))
         return squares

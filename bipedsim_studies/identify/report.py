@@ -91,7 +91,7 @@ def _unknown(result: Estimate) -> Iterator[str]:
         if not unknown:
             continue
         partners = [name for name in (coupled(result, int(i)) for i in unknown) if name]
-        most = max(set(partners), key=partners.count) if partners else ""
+        most = max(dict.fromkeys(partners), key=partners.count) if partners else ""
         widest = max(half[unknown])
         yield (
             f"  {kind:20} {len(unknown)} of {indices.size}, up to +-{widest:.2g} {KINDS[kind].unit}".rstrip()
@@ -100,17 +100,20 @@ def _unknown(result: Estimate) -> Iterator[str]:
 
 
 def _rest(result: Estimate) -> Iterator[str]:
+    if not result.unexplained:
+        yield "\nno joint moved enough to compare its torque with the model"
+        return
     worst = max(result.unexplained, key=lambda joint: result.unexplained[joint])
     torque = f"{result.unexplained[worst]:.2g} N.m (rms) in {worst}"
     yield (
-        f"\nneither model nor noise of the sensors explain {torque}, and less in all other joints; "
+        f"\nneither model nor noise of the sensors explain {torque}, the most of all joints that moved; "
         "if that is much of its torque, the model lacks an effect"
     )
 
 
 def _delay(delay: tuple[float, float] | None) -> Iterator[str]:
     if delay is None:
-        yield "\ncommand delay: unknown, the recordings have no torque commands that the efforts follow"
+        yield "\ncommand delay: unknown, no column joint_command in the recordings, or the efforts do not follow it"
     else:
         explained = f"({delay[1]:.1%} of the changes explained)"
         yield f"\ncommand delay: {1e3 * delay[0]:.2f} ms from command to measured effort {explained}"

@@ -113,6 +113,18 @@ def test_dry_friction_of_the_knees_is_found_in_a_squat() -> None:
     assert np.array_equal(again.covariance, result.covariance)
 
 
+@pytest.mark.long
+def test_a_recording_without_noise_has_finite_results() -> None:
+    """Joints at rest then have no signal at all, and their instruments depend on each other."""
+    robot = load_robot("biped14")
+    (squat,) = recordings({}, 4.0, ("squat",))
+    result = estimate(robot, [signals_of(squat, robot)])
+    assert np.isfinite(result.values).all()
+    assert np.isfinite(result.deviation).all()
+    assert (result.deviation > 0.0).all()
+    assert set(result.unexplained) < set(robot.joint_names)
+
+
 @pytest.mark.parametrize("delay", [0.0, 0.001, 0.004])
 def test_the_delay_of_commands_is_found(delay: float) -> None:
     hardware = {"preset": "realistic", "command_delay": delay}
