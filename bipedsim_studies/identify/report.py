@@ -140,6 +140,12 @@ def _panel(axes: Axes, result: Estimate, kind: str) -> None:
             axes.errorbar(
                 at[chosen], result.values[i], result.half_width[i], fmt="o", ms=3, lw=1.2, color=colour, label=label
             )
+    shown = indices[result.identified[indices]]
+    if len(shown):
+        # The wide intervals of the others would hide these.
+        ends = np.concatenate([result.values[shown] + sign * result.half_width[shown] for sign in (-1.0, 1.0)])
+        low, high = min(ends.min(), p.start[indices].min()), max(ends.max(), p.start[indices].max())
+        axes.set_ylim(low - 0.3 * (high - low), high + 0.3 * (high - low))
     axes.plot(at, p.start[indices], "x", color="k", ms=4, label="described")
     unit = {"mass": "logarithm of the ratio", "com": "shift [m]"}.get(
         kind, f"[{KINDS[kind].unit}]" if KINDS[kind].unit else ""
