@@ -53,17 +53,7 @@ _RESOLUTION = {"m": 1e-6, "rad": 1e-6, "s": 1e-6, "N": 1e-3, "Nm": 1e-3}
 """Value below which a difference is rounding error, by suffix of the name."""
 _NO_UNIT = 1e-6
 _IN_WORDS = (
-    *(
-        "readouts",
-        "parameter_changes",
-        "objects",
-        "fell_at_s",
-        "fall_reason",
-        "lies_on",
-        *schema.STOPPED,
-        "physics",
-        "verdict",
-    ),
+    *("readouts", "parameter_changes", "objects", "fell_at_s", "fall_reason", "lies_on", *schema.STOPPED),
     *("physics", "verdict", "torque_limited_fraction", "torque_limited", "torque_swings_hz", "joint_stops"),
 )
 """Keys with their own lines at the end."""

@@ -60,10 +60,10 @@ def mass_matrix_problem(model: pin.Model, q: Array) -> str:
 def nearest_inertia(inertia: Array) -> Array:
     """Return the inertia (3, 3) [kg.m^2] of a rigid body that is nearest to ``inertia``.
 
-    A body can have I if and only if its second moments of mass, S = tr(I)/2 - I, are positive semidefinite (Wensing,
-    Kim and Slotine, IEEE RA-L 2018). The nearest inertia in the Frobenius norm has the principal axes of I. Its second
-    moments s minimise |s - s0|^2 + (sum of s - s0)^2, which equals |I - I0|^2 because I = tr(S) - S. Each is at least
-    ``FLATTEST`` of the sum, so that the body has an extent in all directions.
+    Let S = tr(I)/2 - I be the second moments of mass. A body can have I if and only if S is positive semidefinite
+    (Wensing, Kim and Slotine, IEEE RA-L 2018). "Nearest" refers to the Frobenius norm. The nearest inertia has the
+    principal axes of I. Its second moments s minimise |s - s0|^2 + (sum of s - s0)^2. This equals |I - I0|^2, because
+    I = tr(S) - S. Each s is at least ``FLATTEST`` of the sum. The body then has an extent in all directions.
 
     Args:
         inertia: (3, 3) symmetric, about the CoM.

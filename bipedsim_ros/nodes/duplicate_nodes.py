@@ -18,8 +18,8 @@ from bipedsim_ros.wire import NAMING_S, NO_NAME, UNNAMED, WHERE, participants, r
 DISCOVERY_S = 3.5
 """Time after which a node knows the other nodes [s]."""
 COMING = (
-    "sim_node is up, and begins when its kernels are loaded: a simulator that starts for the first time compiles them, "
-    "for about a minute, longer on a busy machine"
+    "sim_node is up, and begins when its kernels are loaded. A simulator that starts for the first time compiles them. "
+    "This takes about a minute, and longer on a busy machine"
 )
 """Text for a simulator that is about to begin."""
 

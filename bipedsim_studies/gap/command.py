@@ -31,6 +31,7 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim.analysis import robot_of
     from bipedsim.model import IDEAL, load_robot
     from bipedsim.recording import load_recording
+    from bipedsim_studies.gap.external import external_forces
     from bipedsim_studies.gap.models import make_model
     from bipedsim_studies.gap.predict import measure_gap
     from bipedsim_studies.gap.recorded import robot_run
@@ -42,7 +43,8 @@ def main(args: argparse.Namespace) -> int:
     specs = [args.hardware or IDEAL, *([args.against] if args.against else [])]
     models = [make_model(spec, robot, run, label) for label, spec in zip((MODEL, AGAINST), specs, strict=False)]
     gaps = [measure_gap(run, model, shows_progress(args)) for model in models]
-    notes = [*recording.notes, *run.notes, *ground_notes(recording)]
+    forces = [f"{what}; the predictions contain no such force" for what in external_forces(recording)]
+    notes = [*recording.notes, *run.notes, *ground_notes(recording), *forces]
     names = "; ".join(f"{model.label}: {spec}" for model, spec in zip(models, specs, strict=True))
     title = f"{robot.name}, errors of predictions from {run.source.value} ({names})"
     output(

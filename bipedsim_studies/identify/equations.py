@@ -31,7 +31,7 @@ class Rows(NamedTuple):
     Attributes:
         residual: (n, R) zero for true parameters and exact measurements [N.m], [N].
         slope: (n, R, p) its derivatives with respect to the parameters. Those of a foot leave out encoders and IMU, on
-            which its weight hardly depends.
+            which its weight hardly depends. Encoders between base and IMU leave out that they turn the IMU.
         noise: (n, R, 6 + nu + 6 K) with respect to accelerometer, angular and joint accelerations, and wrenches.
         used: (n, R) whether the equation holds at this time.
     """
@@ -60,17 +60,16 @@ class Equations:
                 f"has {what}; identification needs a tree of joints with a free base and feet", robot.name
             )
         self.robot, self.parameters = robot, parameters
-        # Everything but gravity and rotors: the accelerometer contains gravity, the armature is a parameter.
+        # Without gravity, which the accelerometer contains, and without rotors, which are parameters.
         self._model = pin.Model(robot.model)
         self._model.gravity.linear = np.zeros(3)
         self._model.armature = np.zeros(robot.model.nv)
-        ankles = robot.ankle_joint_ids
-        self._below = [not set(chain).isdisjoint(ankles) for chain in robot.model.supports]
-        if sum(self._below) > len(ankles) or any(joint not in parameters.bodies for joint in ankles):
-            raise ConfigError("a foot has joints or no mass below its sensor, which is not supported yet", robot.name)
+        # A load cell in the sole has no mass below it.
         self._hangs = [not sole.load_cell for sole in robot.soles]
-        if not all(self._hangs):
-            self._below = [False] * len(self._below)
+        ankles = [joint for joint, hangs in zip(robot.ankle_joint_ids, self._hangs, strict=True) if hangs]
+        self._below = [not set(chain).isdisjoint(ankles) for chain in robot.model.supports]
+        if sum(self._below) > len(ankles) or not set(robot.ankle_joint_ids) <= set(parameters.bodies):
+            raise ConfigError("a foot has joints or no mass below its sensor, which is not supported yet", robot.name)
         self._sensor = [placement.toDualActionMatrix() for placement in robot.placement_joint_ankle]
         self.n_rows = robot.model.nv + 6 * len(robot.soles)
 

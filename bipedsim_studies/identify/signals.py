@@ -12,7 +12,7 @@ from bipedsim.errors import RecordingError
 from bipedsim.model import HardwareParams, Robot
 from bipedsim.numerics import Array, Flags
 from bipedsim.recording import Recording
-from bipedsim_studies.gap import noise
+from bipedsim_studies.gap import external_forces, noise
 
 SMOOTHED = 0.05
 """Length of the first smoothing window [s]."""
@@ -31,14 +31,12 @@ NEEDED = (
     *("imu_angular_velocity", "imu_linear_acceleration"),
 )
 """Columns of a recording that the equations need."""
-TOUCHES = {
-    "gantry_force": "a gantry holds the robot",
-    "base_contact": "something touches the root link",
-    "link_contact": "something touches a body other than a sole",
-}
-"""Columns of simulated runs with forces that the equations do not contain; a robot does not measure them."""
 PATTERNS = 8
 """Number of principal components of the signals in a prediction."""
+PREDICTING = ("q", "v", "effort", "wrench", "gyro", "accelerometer")
+"""Signals whose past a prediction uses."""
+PREDICTED = (*PREDICTING, "a", "effort_rate", "dry", "wrench_rate", "gyro_rate", "gyro_jerk", "accelerometer_rate")
+"""Signals that are predicted."""
 RIDGE = 10.0
 """Penalty on the squared coefficients of a prediction, whose features have the variance 1."""
 
@@ -118,14 +116,14 @@ def signals_of(recording: Recording, robot: Robot, source: str = "the recording"
     middle of that tick.
 
     Args:
-        recording: At least 2 s without gaps, at :data:`RATE` or more; see :func:`_checked`.
+        recording: At least 2 s without gaps, with 2 :data:`RATE` rows a second or more.
         robot: The robot.
         source: Name of the recording, for messages.
 
     Raises:
-        RecordingError: Columns or rows are missing.
+        RecordingError: A joint, a foot, columns or rows are missing, or something else touches the robot.
     """
-    recording = recording.in_order(robot.joint_names)
+    recording = _in_order(recording, robot, source)
     dt = _checked(recording, source)
 
     def mid(values: Array) -> Array:
@@ -171,6 +169,17 @@ def signals_of(recording: Recording, robot: Robot, source: str = "the recording"
     )
 
 
+def _in_order(recording: Recording, robot: Robot, source: str) -> Recording:
+    """Return the recording with joints and ankle wrenches in the order of the robot."""
+    names = [sole.name for sole in robot.soles]
+    if missing := [name for name in names if name not in recording.feet]:
+        has = f"it has {', '.join(recording.feet)}" if recording.feet else "it has none"
+        raise RecordingError(f"lacks the feet {', '.join(missing)} of {robot.name}; {has}", source)
+    recording = recording.in_order(robot.joint_names)
+    order = [recording.feet.index(name) for name in names]
+    return replace(recording, ankle_wrench=recording.ankle_wrench[:, order])
+
+
 def _checked(recording: Recording, source: str) -> float:
     """Return the period of the rows [s]; raise RecordingError if something is missing."""
     steps = np.diff(recording.t)
@@ -185,14 +194,7 @@ def _checked(recording: Recording, source: str) -> float:
         faults.append(
             f"has a gap of {steps[row]:.3g} s at t = {recording.t[row]:.3f} s; choose a part with --from and --to"
         )
-    for name, what in TOUCHES.items():
-        touched = np.isfinite(getattr(recording, name).reshape(len(recording), -1)).any(axis=1)
-        if touched.any():
-            first, last = recording.t[touched][[0, -1]]
-            faults.append(f"{what} from t = {first:.3f} to {last:.3f} s; choose another part with --from and --to")
-    for begin, end in recording.pushes:
-        if len(steps) and begin <= recording.t[-1] and end >= recording.t[0]:
-            faults.append(f"the robot is pushed from t = {begin:.3f} to {end:.3f} s; choose another part")
+    faults += [f"{what}; choose another part with --from and --to" for what in external_forces(recording)]
     for name in NEEDED:
         absent = ~np.isfinite(getattr(recording, name).reshape(len(recording), -1)).all(axis=1)
         if absent.all():
@@ -238,10 +240,6 @@ def _gains(window: Array, stride: int, dt: float, feet: int, nu: int) -> Array:
     return np.repeat([value, slope, value], [3, 3 + nu, 6 * feet])
 
 
-_PREDICTED = ("q", "v", "effort", "wrench", "gyro", "accelerometer")
-_ALL = (*_PREDICTED, "a", "effort_rate", "dry", "wrench_rate", "gyro_rate", "gyro_jerk", "accelerometer_rate")
-
-
 def _centred(values: Array) -> Array:
     """Return deviations from the means over their root mean square, so that joints at rest do not count."""
     deviations = values - values.mean(axis=0)
@@ -257,7 +255,7 @@ def predicted(signals: Signals) -> Signals:
     other one.
     """
     n = len(signals)
-    columns = np.hstack([_centred(getattr(signals, name).reshape(n, -1)) for name in _PREDICTED])
+    columns = np.hstack([_centred(getattr(signals, name).reshape(n, -1)) for name in PREDICTING])
     left, values, _ = np.linalg.svd(columns, full_matrices=False)
     patterns = left[:, : min(PATTERNS, len(values))] * np.sqrt(n)
     ages = [round(age * RATE) for age in PAST]
@@ -265,7 +263,7 @@ def predicted(signals: Signals) -> Signals:
     features = np.hstack([patterns[begin - age : n - age] for age in ages])
     half = len(features) // 2
     changed = {}
-    for name in _ALL:
+    for name in PREDICTED:
         values = getattr(signals, name)
         flat = values.reshape(n, -1)[begin:]
         guess = np.empty_like(flat)

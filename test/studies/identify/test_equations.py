@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import pinocchio as pin
 import pytest
+from measured_support import measured
 from numpy.testing import assert_allclose
 
 from bipedsim.config.run import RunConfig
+from bipedsim.control import make_controller
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, load_robot
+from bipedsim.numerics import Array
 from bipedsim.runs.runner import run
+from bipedsim.sim import Simulator
 from bipedsim_studies.identify.equations import Equations
 from bipedsim_studies.identify.parameters import parameters_of
 from bipedsim_studies.identify.signals import TAPS, Signals, signals_of
@@ -49,6 +55,80 @@ def test_the_equations_hold_for_a_simulated_robot(robot: Robot, squat: Signals) 
     knees = rows.residual[:, robot.idx_v[[3, 10]]]
     assert np.sqrt(np.mean(knees**2)) < 2e-3 * np.abs(squat.effort[:, 3]).max()
     assert not rows.used[:, nv:].any(), "both feet are on the ground"
+
+
+@pytest.mark.parametrize("name", ["talos", "g1"])
+def test_the_equations_hold_with_an_imu_anywhere(name: str) -> None:
+    """That of talos is turned, and above the joints of its waist, which a lateral walk moves."""
+    robot = load_robot(name)
+    signals = signals_of(run(RunConfig(robot=name, scenario="sideways", controller="zmp", duration=5.0))[0], robot)
+    parameters = parameters_of(robot)
+    rows = Equations(robot, parameters).rows(signals, parameters.start)
+    spread = np.sqrt(np.mean(rows.residual[:, :3] ** 2, axis=0))
+    assert spread.max() < 2e-3 * robot.weight
+    assert np.sqrt(np.mean(rows.residual[:, 3:6] ** 2)) < 2e-3 * robot.weight * robot.com_height
+
+
+@pytest.mark.parametrize("name", ["talos", "g1"])
+def test_fast_motion_needs_the_forces_of_inverse_dynamics_in_the_world(name: str) -> None:
+    """For any attitude and speed of the base, which the equations do not know."""
+    robot = load_robot(name)
+    model = robot.model
+    data, rng = model.createData(), np.random.default_rng(4)
+    q = pin.integrate(model, pin.neutral(model), rng.uniform(-1.0, 1.0, model.nv))
+    v, a = 3.0 * rng.uniform(-1.0, 1.0, model.nv), 20.0 * rng.uniform(-1.0, 1.0, model.nv)
+    frame = model.getFrameId(robot.imu_frame)
+    pin.forwardKinematics(model, data, q, v, a)
+    pose = pin.updateFramePlacement(model, data, frame)
+    local = pin.ReferenceFrame.LOCAL
+    gyro = pin.getFrameVelocity(model, data, frame, local).angular
+    turns = pin.getFrameAcceleration(model, data, frame, local).angular
+    felt = pin.getFrameClassicalAcceleration(model, data, frame, local).linear
+    felt = felt - pose.rotation.T @ model.gravity.linear
+
+    def same(*shape: int, value: Any = 0.0) -> Array:
+        return np.broadcast_to(value, (TAPS, *shape)).copy()
+
+    joints = {name: same(robot.nu, value=x) for name, x in (("q", q[robot.idx_q]), ("v", v[robot.idx_v]))}
+    none = {name: same(robot.nu) for name in ("effort", "effort_rate", "dry")}
+    signals = Signals(
+        t=np.arange(TAPS) / 50.0,
+        a=same(robot.nu, value=a[robot.idx_v]),
+        wrench=same(2, 6),
+        wrench_rate=same(2, 6),
+        gyro=same(3, value=gyro),
+        gyro_rate=same(3, value=turns),
+        gyro_jerk=same(3),
+        accelerometer=same(3, value=felt),
+        accelerometer_rate=same(3),
+        airborne=np.zeros((TAPS, 2), dtype=bool),
+        noise=np.zeros(6 + robot.nu + 12),
+        **joints,
+        **none,
+    )
+    parameters = parameters_of(robot)
+    residual = Equations(robot, parameters).rows(signals, parameters.start).residual[0, : model.nv]
+    above = pin.Model(model)
+    for joint in robot.ankle_joint_ids:
+        above.inertias[joint] = pin.Inertia.Zero()
+    expected = pin.rnea(above, above.createData(), q, v, a) + robot.joint_damping * v
+    assert_allclose(residual, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("cells", [(True, True), (True, False)])
+def test_the_equations_hold_with_load_cells_in_the_soles(robot: Robot, cells: tuple[bool, bool]) -> None:
+    """Their wrenches contain no weight of the foot, which then belongs to the robot above them."""
+    soles = [replace(sole, load_cell=cell) for sole, cell in zip(robot.soles, cells, strict=True)]
+    other = replace(robot, soles=tuple(soles))
+    controller = make_controller("posture", other, {"mode": "squat"}, 1e-3)
+    sim = Simulator(other, control_dt=1e-3)
+    first = sim.reset()
+    controller.reset(first)
+    recording = measured(other, 3000, first, lambda observation: sim.step(controller.update(observation).tau_joint))
+    parameters = parameters_of(other)
+    rows = Equations(other, parameters).rows(signals_of(recording, other), parameters.start)
+    foot = robot.model.inertias[robot.ankle_joint_ids[0]].mass * 9.81
+    assert np.abs(rows.residual[:, :3]).max() < 0.1 * foot
 
 
 def test_a_foot_in_the_air_weighs_what_its_sensor_says(robot: Robot, walk: Signals) -> None:

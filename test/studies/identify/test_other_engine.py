@@ -8,10 +8,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from measured_support import measured
 
 from bipedsim.control import make_controller
 from bipedsim.model import Robot, load_robot
 from bipedsim.recording.recording import Recording
+from bipedsim.sim import Observation
 from bipedsim_studies.identify.estimation import estimate
 from bipedsim_studies.identify.signals import signals_of
 
@@ -29,27 +31,21 @@ def plant_module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module("mujoco_plant")
 
 
-def record(robot: Robot, plant: object, motion: str, seconds: float) -> Recording:
-    """Return what the plant measured under a controller, without any truth."""
+def record(robot: Robot, plant: Any, motion: str, seconds: float) -> Recording:
+    """Return what the plant measured under a controller."""
     walks = motion == "walk"
     params = {} if walks else {"mode": motion}
     controller: Any = make_controller("zmp" if walks else "posture", robot, params, DT)
-    rows = round(seconds / DT)
-    recording = Recording.empty(rows, robot.joint_names, [sole.name for sole in robot.soles], robot.name)
-    observation = plant.observation  # type: ignore[attr-defined]
-    controller.reset(observation)
-    for k in range(rows):
+    controller.reset(plant.observation)
+
+    def act(observation: Observation) -> Observation:
         if walks and observation.t >= 2.0:
             controller.set_velocity(0.3, 0.0, 0.0)
-        plant.step(controller.update(observation).tau_joint.copy())  # type: ignore[attr-defined]
-        recording.t[k] = observation.t
-        recording.joint_position[k] = observation.joint_position
-        recording.joint_velocity[k] = observation.joint_velocity
-        recording.joint_effort[k] = observation.joint_effort
-        recording.ankle_wrench[k] = observation.foot_wrench
-        recording.imu_angular_velocity[k] = observation.imu_angular_velocity
-        recording.imu_linear_acceleration[k] = observation.imu_linear_acceleration
-    return recording
+        plant.step(controller.update(observation).tau_joint.copy())
+        result: Observation = plant.observation
+        return result
+
+    return measured(robot, round(seconds / DT), plant.observation, act)
 
 
 @pytest.mark.slow

@@ -1,0 +1,37 @@
+"""Forces on a robot that neither its ankle sensors nor its drives cause, where a recording knows of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from bipedsim.recording import Recording
+
+COLUMNS = {
+    "gantry_force": "a gantry holds the robot",
+    "base_contact": "something touches the root link",
+    "link_contact": "something touches a body other than a sole",
+}
+"""Columns of simulated runs with such forces, and what a finite entry means. A real robot does not measure them."""
+
+
+def external_forces(recording: Recording) -> Iterator[str]:
+    """Yield what acts on the robot, with the times at which it begins and ends."""
+    for name, what in COLUMNS.items():
+        acting = np.isfinite(getattr(recording, name).reshape(len(recording), -1)).any(axis=1)
+        if acting.any():
+            begin, end = recording.t[acting][[0, -1]]
+            yield f"{what} from t = {begin:.3f} to {end:.3f} s"
+    for begin, end in _pushes(recording):
+        if len(recording) and begin <= recording.t[-1] and end >= recording.t[0]:
+            yield f"the robot is pushed from t = {begin:.3f} to {end:.3f} s"
+
+
+def _pushes(recording: Recording) -> list[tuple[float, float]]:
+    """Return begin and end of the pushes of the robot [s]: those planned in a run, or those that a bag contains."""
+    if recording.pushes:
+        return list(recording.pushes)
+    requested = [push for push in recording.run.get("pushes", ()) if push["body"] not in recording.objects]
+    begins = [push["t"] + push["after"] for push in requested]
+    return [(begin, begin + push["duration"]) for begin, push in zip(begins, requested, strict=True)]
