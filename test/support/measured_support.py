@@ -1,25 +1,25 @@
-"""Recordings of what a robot measures, without any truth."""
+"""Measurements of a robot at rest."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import numpy as np
+import pinocchio as pin
 
 from bipedsim.model import Robot
-from bipedsim.recording.recording import Recording
-from bipedsim.sim import Observation
+from bipedsim.sim.io import Observation
 
 
-def measured(robot: Robot, rows: int, first: Observation, act: Callable[[Observation], Observation]) -> Recording:
-    """Record the sensors of ``robot`` for a number of rows; ``act`` takes an observation and returns the next one."""
-    recording = Recording.empty(rows, robot.joint_names, [sole.name for sole in robot.soles], robot.name)
-    observation = first
-    for k in range(rows):
-        observation = act(observation)
-        recording.t[k] = observation.t
-        recording.joint_position[k] = observation.joint_position
-        recording.joint_velocity[k] = observation.joint_velocity
-        recording.joint_effort[k] = observation.joint_effort
-        recording.ankle_wrench[k] = observation.foot_wrench
-        recording.imu_angular_velocity[k] = observation.imu_angular_velocity
-        recording.imu_linear_acceleration[k] = observation.imu_linear_acceleration
-    return recording
+def measured(robot: Robot, q: np.ndarray, contact: float = 1.0) -> Observation:
+    """Return the measurements at rest at ``q``, with ``contact`` times the weight on the feet."""
+    observation = Observation.zeros(robot.nu, len(robot.soles))
+    observation.joint_position[:] = q[robot.idx_q]
+    data = robot.model.createData()
+    pin.forwardKinematics(robot.model, data, q)
+    imu = data.oMi[robot.imu_joint_id].rotation @ robot.placement_joint_imu.rotation
+    observation.imu_orientation[:] = pin.Quaternion(imu).coeffs()
+    for wrench, joint, ankle in zip(
+        observation.foot_wrench, robot.ankle_joint_ids, robot.placement_joint_ankle, strict=True
+    ):
+        up = (data.oMi[joint].rotation @ ankle.rotation).T @ [0.0, 0.0, 1.0]
+        wrench[:3] = contact * robot.weight / len(robot.soles) * up
+    return observation

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import pytest
-from measured_support import measured
 from numpy.testing import assert_allclose
+from sensor_recording_support import record_sensors
 
 from bipedsim.config.run import RunConfig
 from bipedsim.control import make_controller
@@ -124,7 +124,9 @@ def test_the_equations_hold_with_load_cells_in_the_soles(robot: Robot, cells: tu
     sim = Simulator(other, control_dt=1e-3)
     first = sim.reset()
     controller.reset(first)
-    recording = measured(other, 3000, first, lambda observation: sim.step(controller.update(observation).tau_joint))
+    recording = record_sensors(
+        other, 3000, first, lambda observation: sim.step(controller.update(observation).tau_joint)
+    )
     parameters = parameters_of(other)
     rows = Equations(other, parameters).rows(signals_of(recording, other), parameters.start)
     foot = robot.model.inertias[robot.ankle_joint_ids[0]].mass * 9.81

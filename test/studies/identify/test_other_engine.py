@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from measured_support import measured
+from sensor_recording_support import record_sensors
 
 from bipedsim.control import make_controller
 from bipedsim.model import Robot, load_robot
@@ -45,7 +45,7 @@ def record(robot: Robot, plant: Any, motion: str, seconds: float) -> Recording:
         result: Observation = plant.observation
         return result
 
-    return measured(robot, round(seconds / DT), plant.observation, act)
+    return record_sensors(robot, round(seconds / DT), plant.observation, act)
 
 
 @pytest.mark.slow
