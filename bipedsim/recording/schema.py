@@ -42,6 +42,8 @@ DIAGNOSTICS = "/diagnostics"
 STOPPED = ("gave_up_at_s", "gave_up_why", "gave_up_kind")
 """Keys in summaries and /diagnostics: the time at which :class:`~bipedsim.control.Guard` stopped its controller [s],
 the reason, and its kind as a value of :class:`~bipedsim.control.StopKind`."""
+EFFORT_COMMANDS = "/effort_controller/commands"
+IMPEDANCE_COMMANDS = "/impedance_controller/commands"
 APPLIED = "/sim_node/command"
 SETPOINTS = "/sim_node/setpoint"
 RUN = "/sim_node/run"
@@ -103,6 +105,7 @@ class Column:
             numbers; empty if they are computed.
         topic: Topic of the numbers in a bag, with ``{foot}`` for the name of a foot; empty if there is none.
         field: Field of the decoded message; "data" for a labelled array, where :attr:`labels` are the column's.
+        sent: Topic of a controller with the numbers, for the bag of a robot that does not report them.
         free_base: Only robots with a floating base have the column.
         rare: Most runs lack the column. It takes memory only from its first number on; its source may be None.
         name, dtype: Name and type of the attribute, taken from its declaration.
@@ -114,6 +117,7 @@ class Column:
     source: str = ""
     topic: str = ""
     field: str = ""
+    sent: str = ""
     free_base: bool = False
     rare: bool = False
     name: str = ""
@@ -179,10 +183,12 @@ class RecordedColumns:
         Column(
             "joint",
             ("[N.m]",),
-            "torque that the drives of a simulated robot were asked for over the step before",
+            "torque that the drives were asked for over the step before; in the bag of a robot, the last command on "
+            f"{EFFORT_COMMANDS} before the row",
             "command.tau_joint",
             APPLIED,
             "effort",
+            EFFORT_COMMANDS,
         ),
     ]
     setpoint: Annotated[
@@ -195,6 +201,7 @@ class RecordedColumns:
             "command.setpoint",
             SETPOINTS,
             "data",
+            IMPEDANCE_COMMANDS,
             rare=True,
         ),
     ]
@@ -318,7 +325,15 @@ class RecordedColumns:
     ]
     base_pose: Annotated[
         Array,
-        Column("", _POSE, "true pose of the base in the world", "truth.pose_world_base", GROUND_TRUTH, "pose", True),
+        Column(
+            "",
+            _POSE,
+            "true pose of the base in the world",
+            "truth.pose_world_base",
+            GROUND_TRUTH,
+            "pose",
+            free_base=True,
+        ),
     ]
     odometry: Annotated[
         Array,

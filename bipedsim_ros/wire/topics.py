@@ -305,7 +305,7 @@ DIAGNOSTICS = Topic(
 CONTROLLER_STATUS = "bipedsim: controller"
 """Name of the status in which controller_node reports its own state on /diagnostics."""
 COMMANDS = Topic(
-    "/effort_controller/commands",
+    schema.EFFORT_COMMANDS,
     _NUMBERS,
     CONTROLLER,
     "joint torques [N.m] in the order of the robot's `joints`",
@@ -313,7 +313,7 @@ COMMANDS = Topic(
     NEWEST_OF_ANY,
 )
 IMPEDANCE = Topic(
-    "/impedance_controller/commands",
+    schema.IMPEDANCE_COMMANDS,
     _NUMBERS,
     CONTROLLER,
     "blocks of one number for each of the robot's `joints`, named by the layout: position [rad], velocity [rad/s], "

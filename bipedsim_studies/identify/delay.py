@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, true_runs
 from bipedsim.recording import Recording
 
 LONGEST = 0.05
@@ -20,13 +20,18 @@ def command_delay(recording: Recording) -> tuple[float, float] | None:
     The delay includes the age of the measurement, because only their sum can be seen.
 
     Returns:
-        Delay [s] and share (1 at most). None without torque commands, or if they explain less than ``EXPLAINED``.
+        Delay [s] and share (1 at most), in the longest part with commands of all joints that get any. None if it is
+        shorter than 2 ``LONGEST``, or if they explain less than ``EXPLAINED``.
     """
-    commands, efforts = recording.joint_command, recording.joint_effort
-    joints = np.isfinite(commands).all(axis=0) & np.isfinite(efforts).all(axis=0)
-    if not joints.any():
+    pairs = np.stack([recording.joint_command, recording.joint_effort])
+    # A controller may begin after the recording, and a joint may get no commands.
+    joints = np.isfinite(pairs).all(axis=0).any(axis=0)
+    stretches = true_runs(np.asarray(np.isfinite(pairs[:, :, joints]).all(axis=(0, 2))))
+    first, last = max(stretches, key=lambda rows: rows[1] - rows[0], default=(0, 0))
+    t = recording.t[first:last]
+    if not joints.any() or last - first < 2 or t[-1] - t[0] < 2.0 * LONGEST:
         return None
-    commands, efforts, t = commands[:, joints], efforts[:, joints], recording.t
+    commands, efforts = pairs[:, first:last, joints]
     # The changes weigh what moves: an offset or a gain of a drive does not shift the optimum.
     begin = int(np.searchsorted(t, t[0] + LONGEST + (t[1] - t[0])))
     answers = np.diff(efforts, axis=0)[begin:]

@@ -28,6 +28,7 @@ from bipedsim.recording.bag.messages import diagnostic_values, text
 from bipedsim.recording.bag.reader import Bag
 from bipedsim.recording.bag.run_messages import LATEST, RunMessages, json_object
 from bipedsim.recording.bag.segments import END, LABELLED, NEAR_NS, AlignedRows, Segments, TopicMessages
+from bipedsim.recording.bag.sent_commands import SentCommands
 from bipedsim.recording.bag.sole_poses import put_sole_poses
 from bipedsim.recording.plan import PLANNED
 from bipedsim.recording.recording import Recording, between, joined, nothing_between
@@ -153,6 +154,7 @@ class BagRows:
         self._bag = Bag(path)
         self._decoders = TopicDecoders(self._bag, columns)
         self._plates = PlateTopics(self._decoders)
+        self._commands = SentCommands(self._decoders)
         self._run = RunMessages()
         self._segments = Segments()
         self._now = 0
@@ -273,6 +275,8 @@ class BagRows:
         # Columns that are not requested are read-only.
         if self._bag.custom_data.get("ft_sign") == "-1" and out.ankle_wrench.flags.writeable:
             np.negative(out.ankle_wrench, out=out.ankle_wrench)
+        if self._decoders.commands:
+            self._commands.put(out, rows, self._robot)
         self._put_other_topics(out, rows)
         if self._decoders.wants_plates:
             out.force_plates = self._plates.samples(rows)

@@ -30,6 +30,7 @@ from bipedsim.recording.schema import (
     PLATE_GEOMETRY,
     PLATE_SIGNALS,
     READOUTS,
+    RUN,
     USER_TOPICS,
     VERTEX_FORCES,
     columns_on,
@@ -47,6 +48,7 @@ class TopicDecoders:
         columns: Names of the columns to read.
         carriers: Topics with these columns.
         wants_plates: Whether to read force plates.
+        commands: Topics of a controller's commands to read.
         counts: Number of messages by topic.
         signals: Topic of a user's node to the names of its columns, by field, once it has messages.
         without_columns: Topic of a user's node to the reason why it has no columns.
@@ -60,6 +62,8 @@ class TopicDecoders:
         topics = {JOINT_STATES, *(column.topic for column in definitions)}
         self.carriers = tuple(topic for topic in CARRIERS if topic in topics)
         self.wants_plates = columns is None or "force_plates" in columns
+        # A simulated robot reports what its drives were asked for.
+        self.commands = () if RUN in bag.types else tuple(column.sent for column in definitions if column.sent)
         self.counts: Counter[str] = Counter()
         self.signals: dict[str, dict[str, list[str]]] = {}
         self.without_columns: dict[str, str] = {}
@@ -104,7 +108,7 @@ class TopicDecoders:
             self.count_unfit(topic, int((sound & ~timed & ~np.isnan(t)).sum()), "their time stamp is invalid")
             sound &= timed
             stamp = np.rint(np.where(sound, t, 0.0) * 1e9).astype(np.int64)
-        stamped = topic != FALLEN and not topic.startswith(READOUTS)
+        stamped = topic not in (FALLEN, *self.commands) and not topic.startswith(READOUTS)
         return TopicMessages(arrived, stamp, table.values, stamped).rows(as_slice(sound))
 
     def _signals_in(self, topic: str, decoder: Decoder, block: Block, arrived: Integers) -> TopicMessages | None:
@@ -137,7 +141,7 @@ class TopicDecoders:
         if name_in(topic, VERTEX_FORCES):
             general = VERTEX_FORCES
         samples = bool(name_in(topic, PLATE_SIGNALS)) and self.wants_plates
-        recorded = (*self.carriers, FALLEN, PLAN, VERTEX_FORCES)
+        recorded = (*self.carriers, *self.commands, FALLEN, PLAN, VERTEX_FORCES)
         if not (general in recorded or samples or is_readout(topic, kind) or is_object(topic, kind)):
             return None
         if general in (*LABELLED_TOPICS, PLAN, VERTEX_FORCES) or samples:

@@ -197,6 +197,11 @@ def test_the_delay_of_commands_is_found(delay: float) -> None:
     # The measurements are 1 ms old.
     assert abs(found[0] - (delay + 0.001)) < 3e-4
     assert found[1] > 0.9
+    # A robot's controller begins after the recording, loses a command, and leaves one joint out.
+    walk.joint_command[:500] = walk.joint_command[2500] = walk.joint_command[:, 0] = np.nan
+    assert command_delay(walk) == pytest.approx(found, abs=2e-4)
+    walk.joint_command[::90] = np.nan
+    assert command_delay(walk) is None
 
 
 @pytest.mark.long

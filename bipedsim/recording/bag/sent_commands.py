@@ -1,0 +1,114 @@
+"""Take the commands from the topics of a controller, for the bag of a robot that does not report what it received."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bipedsim.model import Robot
+from bipedsim.numerics import Array, Integers
+from bipedsim.recording.bag.decoding import TopicDecoders
+from bipedsim.recording.bag.segments import LABELLED, AlignedRows
+from bipedsim.recording.recording import Recording
+from bipedsim.recording.schema import COLUMNS, EFFORT_COMMANDS, IMPEDANCE_COMMANDS
+
+_HELD = 0.05
+"""Maximum age of a torque command [s]. A drive keeps an impedance until the next command, but not an old torque."""
+_COLUMN = {column.sent: column for column in COLUMNS.values() if column.sent}
+*_BLOCKS, _ = (component.partition("[")[0] for component in _COLUMN[IMPEDANCE_COMMANDS].components)
+
+
+class _Sent(NamedTuple):
+    """Messages of a topic: times of reception [ns], times of the rows before them [s], and numbers (n, nu, k)."""
+
+    arrived: Integers
+    t: Array
+    numbers: Array
+
+    def rows(self, rows: Any) -> _Sent:
+        """Return some of the messages."""
+        return _Sent(self.arrived[rows], self.t[rows], self.numbers[rows])
+
+    def and_then(self, later: _Sent) -> _Sent:
+        """Return these messages and later ones."""
+        return _Sent(
+            np.concatenate([self.arrived, later.arrived]),
+            np.concatenate([self.t, later.t]),
+            np.concatenate([self.numbers, later.numbers]),
+        )
+
+
+class SentCommands:
+    """Write the commands that a controller sent to the columns of commands.
+
+    These messages have no stamps. A message that is received after a row acts in the step to the next row, and until
+    a newer one replaces it.
+
+    Args:
+        decoders: Decoders of the topics.
+    """
+
+    def __init__(self, decoders: TopicDecoders) -> None:
+        self._decoders = decoders
+        self._segment = -1
+        # The newest message of each topic, for the next rows of the segment.
+        self._newest: dict[str, _Sent] = {}
+
+    def put(self, out: Recording, rows: AlignedRows, robot: Robot | None) -> None:
+        """Write the commands of ``rows``.
+
+        Args:
+            out: Recording of these rows, with times and joint names.
+            rows: The rows. All rows of a bag must be given, in their order.
+            robot: Robot of the bag, whose joints define the order of the numbers. None refuses all messages.
+        """
+        if rows.segment != self._segment:
+            self._segment, self._newest = rows.segment, {}
+        torque, impedance = (self._in_force(name, out, rows, robot) for name in (EFFORT_COMMANDS, IMPEDANCE_COMMANDS))
+        names = robot.joint_names if robot else ()
+        pairs = [(i, out.joint_names.index(name)) for i, name in enumerate(names) if name in out.joint_names]
+        joints, columns = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+        # The drives follow the kind of command that came last.
+        by_torque = np.flatnonzero((torque.arrived > impedance.arrived) & (out.t - torque.t < _HELD))
+        by_impedance = np.flatnonzero(impedance.arrived > torque.arrived)
+        if len(by_torque) and out.joint_command.flags.writeable:
+            out.joint_command[np.ix_(by_torque, columns)] = torque.numbers[np.ix_(by_torque, joints)][..., 0]
+        if len(by_impedance) and out.setpoint.flags.writeable:
+            out.setpoint[np.ix_(by_impedance, columns)] = impedance.numbers[np.ix_(by_impedance, joints)]
+
+    def _in_force(self, topic: str, out: Recording, rows: AlignedRows, robot: Robot | None) -> _Sent:
+        """Return the newest message of a topic before each row; if there is none, it arrived at -1."""
+        shape = 1, robot.nu if robot else 0, _COLUMN[topic].width
+        absent = _Sent(np.array([-1]), np.array([-np.inf]), np.full(shape, np.nan))
+        sent, before = self._newest.get(topic, absent), np.array([-1])
+        at, table = rows.unstamped(topic)
+        numbers = None if table is None else self._per_joint(topic, table.values[LABELLED], robot)
+        if table is not None and numbers is not None:
+            sent, before = sent.and_then(_Sent(table.arrived, out.t[at], numbers)), np.append(before, at)
+        newest = np.searchsorted(before, np.arange(len(out))) - 1
+        self._newest[topic] = sent.rows(slice(-1, None))
+        return sent.rows(newest)
+
+    def _per_joint(self, topic: str, values: Array, robot: Robot | None) -> Array | None:
+        """Return the numbers (n, nu, 1 or 6) of the messages; None if they do not fit the robot."""
+        decoder = self._decoders.get(topic)
+        assert decoder is not None
+        if robot is None:
+            self._decoders.count_unfit(topic, len(values), "the robot is unknown, and with it the order of the joints")
+            return None
+        blocks: tuple[str, ...] = ("effort",)
+        if topic == IMPEDANCE_COMMANDS:
+            # The label of the layout's first dimension names the blocks; an empty layout has all of them.
+            blocks = tuple(label for label in decoder.labels or () if label in _BLOCKS) or tuple(_BLOCKS)
+        if values.shape[1] != len(blocks) * robot.nu:
+            wanted = f"{len(blocks)} for each of the {robot.nu} joints of {robot.name}"
+            self._decoders.count_unfit(topic, len(values), f"they hold {values.shape[1]} numbers, and not {wanted}")
+            return None
+        by_joint = np.moveaxis(values.reshape(len(values), len(blocks), robot.nu), 1, 2)
+        if topic == EFFORT_COMMANDS:
+            return by_joint
+        setpoint = np.zeros((*by_joint.shape[:2], len(_BLOCKS) + 1))
+        setpoint[..., [_BLOCKS.index(block) for block in blocks]] = by_joint
+        setpoint[..., -1] = robot.effort_limit
+        return setpoint

@@ -1,0 +1,117 @@
+"""Commands of a controller in the bag of a robot, which does not report what its drives were asked for."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from recording_support import joint_state, labelled, serialise, write_bag
+
+from bipedsim.errors import IncompleteWarning
+from bipedsim.model import load_robot
+from bipedsim.recording import Recording, load_recording
+from bipedsim.recording.bag import segments
+from bipedsim.recording.schema import RUN
+
+ROBOT = load_robot("biped14")
+NAMES = [*reversed(ROBOT.joint_names[1:]), "gripper", ROBOT.joint_names[0]]
+"""Joints of the recorded robot: in another order than ours, and one more."""
+TORQUE, IMPEDANCE, ROW = "/effort_controller/commands", "/impedance_controller/commands", "/joint_states"
+BLOCKS = ("position", "velocity", "effort", "stiffness", "damping")
+PERIOD = 0.01
+
+Message = tuple[str, str, bytes]
+
+
+def row(k: int) -> Message:
+    return ROW, "sensor_msgs/msg/JointState", joint_state(round(1e9 * PERIOD * k), NAMES, *np.zeros((3, len(NAMES))))
+
+
+def torque(values: object) -> Message:
+    return TORQUE, "std_msgs/msg/Float64MultiArray", labelled((), np.asarray(values, dtype=float).ravel().tolist())
+
+
+def impedance(blocks: tuple[str, ...], values: object) -> Message:
+    data = np.asarray(values, dtype=float).ravel().tolist()
+    return IMPEDANCE, "std_msgs/msg/Float64MultiArray", labelled((*blocks, "joint") if blocks else (), data)
+
+
+def read(path: Path, messages: list[Message], robot: str = ROBOT.name) -> Recording:
+    write_bag(path, messages, {"robot": robot}).close()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", IncompleteWarning)
+        return load_recording(path).in_order(ROBOT.joint_names)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    events=st.lists(st.sampled_from([ROW, ROW, ROW, TORQUE, IMPEDANCE]), min_size=1, max_size=60),
+    rows=st.sampled_from([1, 3, 8192]),
+    seed=st.integers(0, 1000),
+)
+def test_each_row_has_the_command_that_was_sent_last_before_it(
+    tmp_path_factory: pytest.TempPathFactory, events: list[str], rows: int, seed: int
+) -> None:
+    """The judge goes through the messages one by one, as a drive does."""
+    rng = np.random.default_rng(seed)
+    messages: list[Message] = [row(0)]
+    torques, setpoints = [np.full(ROBOT.nu, np.nan)], [np.full((ROBOT.nu, 6), np.nan)]
+    kind, sent, sent_at = "", np.zeros(0), 0.0
+    for event in events:
+        now = PERIOD * (len(torques) - 1)
+        if event == ROW:
+            held = kind == TORQUE and PERIOD * len(torques) - sent_at < 0.05 + 1e-9
+            torques.append(sent if held else torques[0])
+            setpoints.append(sent if kind == IMPEDANCE else setpoints[0])
+            messages.append(row(len(torques) - 1))
+        elif event == TORQUE:
+            kind, sent, sent_at = TORQUE, rng.normal(size=ROBOT.nu), now
+            messages.append(torque(sent))
+        else:
+            values = rng.normal(size=(5, ROBOT.nu))
+            kind, sent = IMPEDANCE, np.vstack([values, ROBOT.effort_limit]).T
+            messages.append(impedance(BLOCKS if seed % 2 else (), values))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(segments, "ROWS", rows)
+        recording = read(tmp_path_factory.mktemp("commands") / "bag", messages)
+    np.testing.assert_array_equal(recording.joint_command, torques)
+    np.testing.assert_array_equal(recording.setpoint, setpoints)
+
+
+def test_blocks_that_an_impedance_lacks_are_zero(tmp_path: Path) -> None:
+    values = np.arange(2.0 * ROBOT.nu).reshape(2, -1)
+    recording = read(tmp_path / "bag", [row(0), impedance(("damping", "effort"), values), row(1)])
+    zero = np.zeros(ROBOT.nu)
+    expected = np.stack([zero, zero, values[1], zero, values[0], ROBOT.effort_limit], axis=1)
+    np.testing.assert_array_equal(recording.setpoint[1], expected)
+
+
+def test_a_reset_ends_the_last_command(tmp_path: Path) -> None:
+    first = [row(0), torque(np.ones(ROBOT.nu)), impedance((), np.ones(5 * ROBOT.nu)), *map(row, range(1, 100))]
+    recording = read(tmp_path / "bag", [*first, *map(row, range(3))])
+    assert len(recording) == 3
+    assert np.isnan(recording.setpoint).all()
+
+
+@pytest.mark.parametrize("name", ["joint_command", "setpoint"])
+def test_what_the_drives_report_counts_more_than_what_was_sent(tmp_path: Path, name: str) -> None:
+    run = RUN, "std_msgs/msg/String", serialise("std_msgs/msg/String", data=json.dumps({"control_dt": PERIOD}))
+    sent = [torque(np.ones(ROBOT.nu)), row(1), impedance((), np.ones(5 * ROBOT.nu)), row(2)]
+    recording = read(tmp_path / "bag", [run, row(0), *sent])
+    assert np.isnan(getattr(recording, name)).all()
+
+
+def test_messages_that_fit_no_robot_are_counted(tmp_path: Path) -> None:
+    other = [torque(np.ones(3)), row(1), torque(np.ones(3)), row(2)]
+    recording = read(tmp_path / "size", [row(0), *other])
+    assert np.isnan(recording.joint_command).all()
+    assert any(note.startswith(f"{TORQUE}: 2 of 2 messages left out") for note in recording.notes)
+    write_bag(tmp_path / "unknown", [row(0), torque(np.ones(ROBOT.nu)), row(1)]).close()
+    with pytest.warns(IncompleteWarning):
+        recording = load_recording(tmp_path / "unknown")
+    assert np.isnan(recording.joint_command).all()
+    assert any(note.startswith(f"{TORQUE}: 1 of 1 messages left out") for note in recording.notes)
