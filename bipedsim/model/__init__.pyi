@@ -10,6 +10,7 @@ from .gains import (
 from .hardware import (
     body_links as body_links,
     differs as differs,
+    hardware_mapping as hardware_mapping,
     joint_values as joint_values,
     perturbed as perturbed,
     read_hardware as read_hardware,

@@ -22,33 +22,46 @@ from bipedsim.numerics import Array
 
 _PER_JOINT = ("torque_gain", "torque_offset", "coulomb_friction", "viscous_friction", "encoder_offset", "armature")
 """Parameters with one number for all joints, or one per joint."""
+_FILES = (".yaml", ".yml")
+
+
+def hardware_mapping(spec: str | Mapping[str, Any]) -> dict[str, Any]:
+    """Return hardware as a mapping of parameters that override the preset in the key ``preset``.
+
+    Args:
+        spec: Name of a preset, a mapping, YAML text in braces, or the path of a YAML file.
+
+    Raises:
+        UnknownNameError: There is no such preset.
+        ConfigError: Text or file is no mapping.
+    """
+    if isinstance(spec, str):
+        text = spec.strip()
+        if text in PRESETS:
+            return {"preset": text}
+        if (mapping := in_braces(text, "hardware")) is not None:
+            return mapping
+        if text.endswith(_FILES):
+            return read_yaml(Path(text))
+    if not isinstance(spec, Mapping):
+        alternatives = "{preset: NAME, PARAMETER: VALUE}, or the path of a YAML file"
+        raise UnknownNameError("hardware", str(spec), PRESETS, otherwise=alternatives)
+    return dict(spec)
 
 
 def read_hardware(spec: str | Mapping[str, Any], robot: Robot) -> HardwareParams:
     """Return the hardware parameters that ``spec`` defines for ``robot``.
 
     Args:
-        spec: Name of a preset, or parameters that override the preset in their key ``preset`` (default: ideal).
-            Parameters are a mapping, YAML text in braces, or the path of a YAML file.
+        spec: As for :func:`hardware_mapping`. The default preset is ideal.
         robot: The robot; its robot.yaml can extend the presets.
 
     Raises:
         UnknownNameError: The preset, a parameter, a joint, a foot or a link does not exist.
         ConfigError: A value is wrong.
     """
-    where = "hardware"
-    if isinstance(spec, str):
-        text = spec.strip()
-        if text in PRESETS:
-            spec = {"preset": text}
-        elif (mapping := in_braces(text, where)) is not None:
-            spec = mapping
-        elif text.endswith((".yaml", ".yml")):
-            where, spec = text, read_yaml(Path(text))
-    if not isinstance(spec, Mapping):
-        alternatives = "{preset: NAME, PARAMETER: VALUE}, or the path of a YAML file"
-        raise UnknownNameError("hardware", str(spec), PRESETS, otherwise=alternatives)
-    parameters = dict(spec)
+    parameters = hardware_mapping(spec)
+    where = spec.strip() if isinstance(spec, str) and spec.strip().endswith(_FILES) else "hardware"
     preset = parameters.pop("preset", IDEAL)
     if not isinstance(preset, str) or preset not in PRESETS:
         raise UnknownNameError("preset", str(preset), PRESETS, where)

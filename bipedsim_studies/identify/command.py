@@ -20,6 +20,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="YAML", help="write the hardware, for the option --hardware"
     )
+    parser.add_argument(
+        "--samples",
+        type=int,
+        default=0,
+        metavar="N",
+        help="write N robots that the recordings allow into the folder NAME_samples, for bipedsim score --hardware",
+    )
     add_output(parser)
 
 
@@ -33,14 +40,17 @@ def main(args: argparse.Namespace) -> int:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     from bipedsim.analysis import load_run, robot_of
     from bipedsim.config import ProgressBar
-    from bipedsim.errors import EXIT_INCOMPLETE, EXIT_OK
+    from bipedsim.errors import EXIT_INCOMPLETE, EXIT_OK, ConfigError
     from bipedsim.model import load_robot
     from bipedsim_studies.identify.delay import command_delay
     from bipedsim_studies.identify.estimation import ITERATIONS, estimate
-    from bipedsim_studies.identify.overlay import overlay, write_overlay
+    from bipedsim_studies.identify.overlay import Measured, overlay, samples, samples_folder, write_overlay
     from bipedsim_studies.identify.report import as_json, as_text, plot
-    from bipedsim_studies.identify.signals import signals_of
+    from bipedsim_studies.identify.signals import sensor_noise, signals_of
 
+    if args.samples < 0 or (args.samples and not args.output):
+        raise ConfigError("needs a number of at least 0, and --output", "--samples", args.samples)
+    folder = samples_folder(args.output) if args.samples else None
     recordings = [load_run(path, start=args.start, stop=args.stop) for path in args.recordings]
     robot = load_robot(args.robot) if args.robot else robot_of(recordings[0])
     signals = [signals_of(each, robot, str(path)) for path, each in zip(args.recordings, recordings, strict=True)]
@@ -54,10 +64,16 @@ def main(args: argparse.Namespace) -> int:
         args, lambda: as_json(result, seconds), lambda: as_text(result, delay), lambda path: plot(result, title, path)
     )
     if args.output:
-        write_overlay(args.output, overlay(robot, result, seconds, args.recordings))
+        measured = Measured(args.recordings, seconds, sensor_noise(recordings))
+        write_overlay(args.output, overlay(robot, result, measured))
+        effect = f"bipedsim gap {args.recordings[0]} --hardware {args.output} --against ideal"
+        written = [f"wrote {args.output}; see the effect with: {effect}"]
+        if folder:
+            for k, text in enumerate(samples(robot, result, measured, args.samples), 1):
+                write_overlay(folder / f"{k:02}.yaml", text)
+            written.append(f"wrote {folder}; use them with: bipedsim score zmp --hardware {folder}/*.yaml")
         if not args.json:
-            effect = f"bipedsim gap {args.recordings[0]} --hardware {args.output} --against ideal"
-            print(f"wrote {args.output}; see the effect with: {effect}")
+            print("\n".join(written))
     if not result.converged and not args.json:
         print("the estimate has not converged: use more or longer recordings with more motion")
     return EXIT_OK if result.converged else EXIT_INCOMPLETE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -62,6 +62,11 @@ class Estimate:
         """Half widths (p,) of the 95 % intervals."""
         return _Z95 * self.deviation
 
+    def drawn(self, rng: np.random.Generator) -> Estimate:
+        """Return the estimate with values that are drawn from its distribution; those that are negative become 0."""
+        values = rng.multivariate_normal(self.values, self.covariance, method="eigh")
+        return replace(self, values=np.where(self.parameters.positive, np.maximum(values, 0.0), values))
+
     @property
     def identified(self) -> Flags:
         """Whether the data tell each number (p,) as precisely as its kind asks for."""
@@ -89,7 +94,6 @@ def estimate(robot: Robot, recordings: Sequence[Signals], progress: Callable[[],
     pasts = [predicted(signals) for signals in recordings]
     values, floor, converged = parameters.start.copy(), np.full(equations.n_rows, _FLOOR), False
     expected = np.diag(parameters.spread**-2.0)
-    positive = np.array([KINDS[kind].positive for kind in parameters.kinds])
     for iteration in range(ITERATIONS):
         sums, residuals = _Sums(len(values)), []
         for signals, past in zip(recordings, pasts, strict=True):
@@ -101,7 +105,7 @@ def estimate(robot: Robot, recordings: Sequence[Signals], progress: Callable[[],
         normal = gain @ sums.zj + expected
         step = -np.linalg.solve(normal, gain @ sums.zr + expected @ (values - parameters.start))
         step *= min(1.0, LONGEST / np.abs(step / parameters.spread).max())
-        target = np.where(positive, np.maximum(values + step, 0.0), values + step)
+        target = np.where(parameters.positive, np.maximum(values + step, 0.0), values + step)
         step, values = target - values, target
         squares = np.vstack(residuals)
         known: Flags = np.any(np.isfinite(squares), axis=0)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import yaml
 
+from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, body_links
 from bipedsim.numerics import Array
 from bipedsim.recording import writing
@@ -16,21 +19,53 @@ from bipedsim_studies.identify.estimation import Estimate
 from bipedsim_studies.identify.parameters import KINDS, OF_JOINTS
 
 
-def overlay(robot: Robot, result: Estimate, delay: float | None, sources: Sequence[Path]) -> str:
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Store further results from the recordings of a robot.
+
+    Attributes:
+        sources: The recordings.
+        delay: Delay from command to measured effort [s]; None if unknown.
+        noise: Hardware parameter to the standard deviation of the noise of a sensor.
+    """
+
+    sources: Sequence[Path]
+    delay: float | None
+    noise: Mapping[str, float]
+
+
+def overlay(robot: Robot, result: Estimate, measured: Measured) -> str:
     """Return the YAML text of the hardware that the estimate describes.
 
-    Args:
-        robot: The robot as described.
-        result: The estimate. All its numbers are written, because they fit the data together.
-        delay: Delay from command to measured effort [s]; None if unknown.
-        sources: Recordings.
+    All numbers are written, because they fit the data together.
     """
-    parts = (_head(robot, result, sources), _joints(result), _bodies(robot, result), _sensors(result, delay))
+    parts = (_head(robot, result, measured), _joints(result), _bodies(robot, result), _sensors(result, measured))
     return "".join(f"{line}\n" for part in parts for line in part)
 
 
+def samples(robot: Robot, result: Estimate, measured: Measured, n: int) -> Iterator[str]:
+    """Yield the YAML texts of ``n`` robots, drawn from the distribution of the estimate; always the same ones."""
+    rng = np.random.default_rng(0)
+    for k in range(n):
+        values = yaml.safe_load(overlay(robot, result.drawn(rng), measured))
+        text = yaml.safe_dump(values, sort_keys=False, default_flow_style=None, width=120)
+        yield f"# Robot {k + 1} that the recordings of {robot.name} allow; see docs/identify.md.\n{text}"
+
+
+def samples_folder(path: Path) -> Path:
+    """Return the folder NAME_samples next to the overlay ``path``.
+
+    Raises:
+        ConfigError: The folder exists, and files of two estimates would be mixed.
+    """
+    folder = path.with_name(f"{path.stem}_samples")
+    if folder.exists():
+        raise ConfigError("exists already; remove it, or choose another --output", folder)
+    return folder
+
+
 def write_overlay(path: Path, text: str) -> None:
-    """Write the text of :func:`overlay`.
+    """Write a text of :func:`overlay` or :func:`samples`, with its folder.
 
     Raises:
         RecordingError: The file cannot be written.
@@ -39,9 +74,9 @@ def write_overlay(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def _head(robot: Robot, result: Estimate, sources: Sequence[Path]) -> Iterator[str]:
+def _head(robot: Robot, result: Estimate, measured: Measured) -> Iterator[str]:
     today = datetime.date.today().isoformat()
-    yield f"# Hardware of {robot.name}, identified on {today} from {', '.join(map(str, sources))}."
+    yield f"# Hardware of {robot.name}, identified on {today} from {', '.join(map(str, measured.sources))}."
     yield "# Comments: 95 % interval, and whether the recordings tell the number."
     if not result.converged:
         yield "# The estimate has not converged."
@@ -78,7 +113,7 @@ def _bodies(robot: Robot, result: Estimate) -> Iterator[str]:
         yield f"    inertia: {{{', '.join(f'{name}: {_number(x)}' for name, x in names.items())}}}"
 
 
-def _sensors(result: Estimate, delay: float | None) -> Iterator[str]:
+def _sensors(result: Estimate, measured: Measured) -> Iterator[str]:
     parameters, at = result.parameters, result.parameters.at
     for kind in ("accelerometer_offset", "imu_rotation"):
         half = result.half_width[at[kind][0]]
@@ -88,8 +123,9 @@ def _sensors(result: Estimate, delay: float | None) -> Iterator[str]:
         values = result.values[np.concatenate([force, moment])]
         half = result.half_width[force].max(), result.half_width[moment].max()
         yield f"  {parameters.owners[force[0]]}: {_list(values)}  # +-{half[0]:.2g} N, +-{half[1]:.2g} N.m at most"
-    if delay is not None:
-        yield f"command_delay: {delay:.4g}  # s, from the command to the measured effort"
+    yield from (f"{name}: {_number(value)}" for name, value in measured.noise.items())
+    if measured.delay is not None:
+        yield f"command_delay: {measured.delay:.4g}  # s, from the command to the measured effort"
 
 
 def _number(value: float) -> str:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from bipedsim.model import Robot, body_links
-from bipedsim.numerics import Array, Indices
+from bipedsim.numerics import Array, Flags, Indices
 
 LIGHTEST = 2e-4
 """Bodies below this share of the robot's mass keep the parameters of the description."""
@@ -101,6 +101,11 @@ class Parameters:
         """Indices (owners, components) of the numbers of each kind."""
         kinds = np.array(self.kinds)
         return {name: np.flatnonzero(kinds == name).reshape(-1, len(kind.components)) for name, kind in KINDS.items()}
+
+    @cached_property
+    def positive(self) -> Flags:
+        """Whether each number (p,) cannot be negative."""
+        return np.array([KINDS[kind].positive for kind in self.kinds])
 
     @cached_property
     def of_body(self) -> Indices:

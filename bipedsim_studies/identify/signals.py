@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -167,6 +168,38 @@ def signals_of(recording: Recording, robot: Robot, source: str = "the recording"
         airborne=_airborne(recording, robot, taps, kept) & _swinging(robot, q, v),
         noise=white * _gains(window, stride, dt, len(robot.soles), robot.nu),
     )
+
+
+NOISELESS = 1e-6
+"""Standard deviation up to which a channel counts as one without noise, in its unit."""
+_SENSORS = {
+    "velocity_noise": ("joint_velocity", slice(None)),
+    "gyro_noise": ("imu_angular_velocity", slice(None)),
+    "accelerometer_noise": ("imu_linear_acceleration", slice(None)),
+    "force_noise": ("ankle_wrench", slice(3)),
+    "torque_noise": ("ankle_wrench", slice(3, 6)),
+}
+"""Hardware parameter with the noise of a sensor to the column with its numbers, and the part of each vector."""
+
+
+def sensor_noise(recordings: Sequence[Recording]) -> dict[str, float]:
+    """Return the noise of each sensor: hardware parameter to the median of the standard deviations of its channels.
+
+    A controller turns noise into torques, which shake the robot. Accelerometer and ankle sensors measure this, so the
+    part that follows the efforts of a tick and the one before is removed. The recording with the least rest counts.
+    Channels without noise are left out, such as those that a load cell does not measure.
+    """
+    result: dict[str, float] = {}
+    for recording in recordings:
+        efforts = np.hstack([recording.joint_effort[1:], recording.joint_effort[:-1]])
+        for name, (column, part) in _SENSORS.items():
+            signal = getattr(recording, column)[1:, ..., part].reshape(len(efforts), -1)
+            follows = np.linalg.lstsq(np.diff(efforts, 3, axis=0), np.diff(signal, 3, axis=0))[0]
+            deviations = noise(signal - efforts @ follows)
+            if (deviations > NOISELESS).any():
+                found = float(np.median(deviations[deviations > NOISELESS]))
+                result[name] = min(result.get(name, np.inf), found)
+    return result
 
 
 def _in_order(recording: Recording, robot: Robot, source: str) -> Recording:

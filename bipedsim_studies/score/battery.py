@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,14 +11,14 @@ from typing import Any
 import bipedsim
 from bipedsim.config import RunConfig, from_file, from_mapping, like, param
 from bipedsim.errors import ConfigError
-from bipedsim.model import robot_content, robot_file
+from bipedsim.model import hardware_mapping, robot_content, robot_file
 from bipedsim_studies.study import Needs, StudyConfig, StudyPlan, StudyTrial, digest, make_plan
 
 BATTERY = Path(__file__).parent / "battery_2.yaml"
 NETWORKS = (".onnx", ".pt", ".pth", ".jit")
 """Suffixes of the files of networks."""
-TEST, POINT = "test", "point_of_test"
-"""Columns with the test of a trial, and with the point of its grid."""
+TEST, POINT, HARDWARE = "test", "point_of_test", "run.hardware"
+"""Columns with the test of a trial, with the point of its grid, and with its hardware if that was given."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Battery:
     plan: StudyPlan
 
 
-def read_battery(path: Path, controller: Mapping[str, Any]) -> Battery:
+def read_battery(path: Path, controller: Mapping[str, Any], hardware: Sequence[str] = ()) -> Battery:
     """Read a battery file and return its trials for a controller.
 
     The seed of a trial depends on the battery's seed, the test, the grid point and the repetition. No two trials of a
@@ -77,6 +77,8 @@ def read_battery(path: Path, controller: Mapping[str, Any]) -> Battery:
     Args:
         path: Battery file.
         controller: Parameters of the run that define the subject: robot, controller, controller_params and more.
+        hardware: Hardware of the trials, instead of the battery's. From several ones each trial draws one, the same for
+            all controllers.
 
     Raises:
         ConfigError: The file or the controller is invalid, so that no test is possible.
@@ -84,17 +86,20 @@ def read_battery(path: Path, controller: Mapping[str, Any]) -> Battery:
     battery = from_file(BatteryConfig, path)
     plans: dict[str, StudyPlan] = {}
     left_out: dict[str, ConfigError] = {}
+    drawn = {HARDWARE: {"choice": list(hardware)}} if hardware else {}
     for test in battery.tests:
         study = StudyConfig(
             run={**battery.run, **test.run, **controller},
             scenario={"name": test.name, **test.scenario},
             ground=test.ground,
-            vary=test.vary,
+            vary={**drawn, **test.vary},
             repeat=test.repeat or battery.repeat,
             seed=battery.seed,
             success=test.success,
         )
         try:
+            if hardware and "hardware" in test.run:
+                raise ConfigError("has its own hardware; vary its parameters instead, as run.hardware.NAME", test.name)
             seed_of = partial(_seed, battery.seed, test.name)
             plans[test.name] = make_plan(study, test.name, path.parent, f"test {test.name!r}", seed_of)
         except ConfigError as error:
@@ -120,7 +125,7 @@ def read_battery(path: Path, controller: Mapping[str, Any]) -> Battery:
         parts=parts,
         asked=digest([plan.asked for plan in plans.values()]),
         time_limit=battery.time_limit,
-        conditions=_conditions(battery, trials[0]),
+        conditions=_conditions(battery, trials[0], hardware),
     )
     joined = replace(joined, description=_subject(controller, joined.needs.content))
     reasons = {name: str(error) for name, error in left_out.items()}
@@ -140,13 +145,14 @@ def _seed(battery_seed: int, test: str, chosen: Mapping[str, Any], repetition: i
     return int(digest([battery_seed, test, dict(chosen), repetition])[:8], 16)
 
 
-def _conditions(battery: BatteryConfig, trial: StudyTrial) -> dict[str, str]:
+def _conditions(battery: BatteryConfig, trial: StudyTrial, hardware: Sequence[str]) -> dict[str, str]:
     """Return the conditions that two scores must share, in :data:`SAME`, and those whose differences are reported."""
     run = from_mapping(RunConfig, trial.run, "run")
     code_content = Needs.of(()).content
     return {
         "battery": f"version {battery.version} ({digest(asdict(battery))[:8]})",
         "robot": f"{robot_file(run.robot).parent.name} ({digest(robot_content(run.robot))[:8]})",
+        "hardware": _content_of(hardware) or "as in the battery",
         "contact model": run.contact_model,
         "contact parameters": str(dict(run.contact_params)),
         "rate": f"{run.rate:g} Hz",
@@ -155,5 +161,10 @@ def _conditions(battery: BatteryConfig, trial: StudyTrial) -> dict[str, str]:
     }
 
 
-SAME = ("battery", "robot")
+def _content_of(hardware: Sequence[str]) -> str:
+    """Return a digest of hardware; empty without any."""
+    return digest([hardware_mapping(each) for each in hardware])[:8] if hardware else ""
+
+
+SAME = ("battery", "robot", "hardware")
 """Conditions without which two scores have no trials in common."""

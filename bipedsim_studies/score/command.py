@@ -26,6 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="battery file (default: the included one; docs/score.md)",
     )
     parser.add_argument(
+        "--hardware",
+        nargs="+",
+        dest="hardware_files",
+        metavar="HARDWARE",
+        help="hardware of the trials, as for bipedsim run; if several are given, each trial draws one "
+        "(default: that of the battery)",
+    )
+    parser.add_argument(
         "-o",
         "--output",
         type=Path,
@@ -70,7 +78,7 @@ def main(args: argparse.Namespace) -> int:
     subject["controller_params"], subject["contact_params"] = split_params(args.set, CONTACT_MODELS)
     others = read_rows(args.against) if args.against else []
     file = args.battery or BATTERY
-    battery = read_battery(file, subject)
+    battery = read_battery(file, subject, [from_folder(each, Path()) for each in args.hardware_files or ()])
     other_differences: list[str] = []
     if args.against:
         other_differences = compared(

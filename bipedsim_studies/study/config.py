@@ -18,7 +18,7 @@ import bipedsim
 from bipedsim.config import RunConfig, from_file, from_folder, from_mapping, like, param, read_yaml, together
 from bipedsim.errors import ConfigError, UnknownNameError, shown
 from bipedsim.ground import Ground, ground_values, make_ground
-from bipedsim.model import PRESETS
+from bipedsim.model import hardware_mapping
 from bipedsim.runs import SCENARIO_FILES, Prepared, Scenario, get_scenario, prepare
 from bipedsim_studies.study.limited import time_limit
 from bipedsim_studies.study.needs import Needs
@@ -27,6 +27,7 @@ PARTS = ("run", "scenario", "ground")
 """First parts of the names that a study can vary."""
 _PATHS = ("robot", "scenario", "ground", "posture", "hardware", "faults")
 """Parameters of a run that can be paths. Relative paths start at the folder of the study."""
+_VARIED_PATHS = tuple(f"run.{name}" for name in _PATHS)
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,7 @@ class Trials(Sequence[StudyTrial]):
 
     Attributes:
         grid: Values of each name that forms the grid.
+        drawn: Kind and parameters of the distribution of each other name.
         points: Number of grid points.
     """
 
@@ -138,7 +140,7 @@ class Trials(Sequence[StudyTrial]):
         self._parts = parts
         self._seed_of = seed_of or (lambda _chosen, k: study.seed + k)
         self.grid = {name: kind for name, kind in kinds.items() if isinstance(kind, list)}
-        self._drawn = {name: kind for name, kind in kinds.items() if name not in self.grid}
+        self.drawn = {name: kind for name, kind in kinds.items() if name not in self.grid}
         self.points = math.prod(map(len, self.grid.values()))
 
     def __len__(self) -> int:
@@ -159,7 +161,7 @@ class Trials(Sequence[StudyTrial]):
         places = np.unravel_index(point, tuple(map(len, self.grid.values())))
         chosen = {name: values[int(i)] for (name, values), i in zip(self.grid.items(), places, strict=True)}
         seed = self._seed_of(chosen, k)
-        return self.of({**chosen, **_draws(seed, self._drawn)}, seed, index, point, k)
+        return self.of({**chosen, **_draws(seed, self.drawn)}, seed, index, point, k)
 
     def of(
         self, values: Mapping[str, Any], seed: int, index: int = 0, point: int = 0, repetition: int = 0
@@ -171,8 +173,9 @@ class Trials(Sequence[StudyTrial]):
         """
         parts = deepcopy(dict(self._parts))
         parts["run"].setdefault("seed", seed)
-        for name, value in values.items():
-            _set(parts, name, value)
+        # A whole is set before its parts, which would be lost otherwise.
+        for name in sorted(values, key=lambda name: name.count(".")):
+            _set(parts, name, values[name])
         study = self._study
         return StudyTrial(index, point, repetition, values, **parts, bisect=study.bisect, success=study.success)
 
@@ -244,7 +247,7 @@ def make_plan(study: StudyConfig, name: str, folder: Path, where: str, seed_of: 
         ConfigError: See :func:`read_plan`.
     """
     parts = _parts(study, folder, where)
-    kinds = _kinds(study, parts, where)
+    kinds = _kinds(study, parts, folder, where)
     trials = Trials(study, parts, kinds, seed_of)
     _check(study, trials, where)
     bisect = None if study.bisect is None else vars(study.bisect)
@@ -286,7 +289,7 @@ def _parts(study: StudyConfig, folder: Path, where: str) -> dict[str, Any]:
     return {"run": run, "scenario": scenario, "ground": ground}
 
 
-def _kinds(study: StudyConfig, parts: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _kinds(study: StudyConfig, parts: Mapping[str, Any], folder: Path, where: str) -> dict[str, Any]:
     """Return for each name the list of its values, or the kind and the parameters of its distribution."""
     faults: list[ConfigError] = []
     kinds: dict[str, Any] = {}
@@ -303,7 +306,7 @@ def _kinds(study: StudyConfig, parts: Mapping[str, Any], where: str) -> dict[str
             faults.append(error.within(where))
     for name, spec in study.vary.items():
         try:
-            kinds[name] = _values(spec)
+            kinds[name] = _values(spec, folder if name in _VARIED_PATHS else None)
         except ConfigError as error:
             faults.append(error.within(f"{where}: vary: {name} = {shown(spec)}"))
     if study.bisect is not None and study.bisect.name in study.vary:
@@ -319,12 +322,21 @@ def _kinds(study: StudyConfig, parts: Mapping[str, Any], where: str) -> dict[str
 _DISTRIBUTIONS = {"uniform": 2, "log_uniform": 2, "normal": 2, "choice": 0}
 
 
-def _values(spec: Any) -> Any:
-    """Return a list of values, or the kind and the parameters of a distribution."""
+def _values(spec: Any, folder: Path | None) -> Any:
+    """Return a list of values, or the kind and the parameters of a distribution.
+
+    Args:
+        spec: What the study file says.
+        folder: Folder at which texts start that are relative paths; None if the values are no paths.
+    """
+
+    def located(values: list[Any]) -> list[Any]:
+        return [from_folder(v, folder) if folder and isinstance(v, str) else v for v in values]
+
     if isinstance(spec, list):
         if not spec:
             raise ConfigError("an empty list; give one value at least")
-        return spec
+        return located(spec)
     if isinstance(spec, Mapping) and set(spec) <= {"from", "to", "count", "scale"} and {"from", "to"} <= set(spec):
         count, scale = spec.get("count", 5), spec.get("scale", "linear")
         if not isinstance(count, int) or count < 1 or scale not in ("linear", "log"):
@@ -339,7 +351,7 @@ def _values(spec: Any) -> Any:
         if not isinstance(numbers, list) or not numbers or len(numbers) != (_DISTRIBUTIONS[kind] or len(numbers)):
             raise ConfigError(f"{kind} takes a list of {_DISTRIBUTIONS[kind] or 'values'}")
         if kind == "choice":
-            return kind, numbers
+            return kind, located(numbers)
         first, last = _numbers(numbers, kind == "log_uniform")
         if kind == "normal" and last < 0.0:
             raise ConfigError(f"the deviation {last:g} must not be negative")
@@ -383,7 +395,7 @@ def _set(parts: dict[str, Any], name: str, value: Any) -> None:
         if isinstance(container, dict):
             container.setdefault(place, {})
             if key == "hardware" and isinstance(container[place], str):
-                container[place] = _preset(container[place], name)
+                container[place] = hardware_mapping(container[place])
         container = container[place]
         if not isinstance(container, (dict, list)):
             raise ConfigError("has no parts", f"{name}: {'.'.join(parents[: i + 1])}", container)
@@ -391,13 +403,6 @@ def _set(parts: dict[str, Any], name: str, value: Any) -> None:
         container[_index(container, last, name)] = value
     else:
         container[last] = value
-
-
-def _preset(hardware: str, name: str) -> dict[str, Any]:
-    """Return a preset's name as a mapping, so that single parameters can override it."""
-    if hardware not in PRESETS:
-        raise ConfigError("is no preset; give its parameters as a mapping", f"{name}: hardware", hardware)
-    return {"preset": hardware}
 
 
 def _index(entries: list[Any], key: str, name: str) -> int:
@@ -422,8 +427,8 @@ def _check(study: StudyConfig, trials: Trials, where: str) -> None:
     faults: dict[str, ConfigError] = {}
 
     def check_values(values: Mapping[str, Any], prepared: bool) -> None:
-        trial = trials.of(values, study.seed)
         try:
+            trial = trials.of(values, study.seed)
             if prepared:
                 trial.prepare(None if study.bisect is None else study.bisect.guess)
             else:
@@ -448,7 +453,7 @@ def _extremes(name: str, spec: Any, trials: Trials) -> list[Any]:
     if name in trials.grid:
         values = trials.grid[name]
         return [values[-1]] if isinstance(spec, Mapping) else values[1:]
-    ((kind, numbers),) = spec.items()
+    kind, numbers = trials.drawn[name]
     if kind == "normal":
         drawn = [trials[i].values[name] for i in range(min(len(trials), _CHECKED))]
         return [min(drawn), max(drawn)]

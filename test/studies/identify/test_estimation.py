@@ -10,20 +10,21 @@ import numpy as np
 import pytest
 import yaml
 from numpy.testing import assert_allclose
+from scipy import stats
 
 from bipedsim.cli.main import main
 from bipedsim.config.run import RunConfig
 from bipedsim.errors import EXIT_USAGE
-from bipedsim.model import Robot, body_links, joint_values, load_robot, perturbed, read_hardware
+from bipedsim.model import PRESETS, Robot, body_links, joint_values, load_robot, perturbed, read_hardware
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import run
 from bipedsim_studies.identify import estimation
 from bipedsim_studies.identify.bodies import body
 from bipedsim_studies.identify.delay import command_delay
 from bipedsim_studies.identify.estimation import Estimate, estimate
-from bipedsim_studies.identify.overlay import overlay
+from bipedsim_studies.identify.overlay import Measured, overlay, samples
 from bipedsim_studies.identify.parameters import OF_JOINTS, parameters_of
-from bipedsim_studies.identify.signals import signals_of
+from bipedsim_studies.identify.signals import sensor_noise, signals_of
 
 
 def hidden(robot: Robot, seed: int) -> dict[str, Any]:
@@ -173,7 +174,8 @@ def test_the_hardware_file_says_what_the_estimate_says() -> None:
     p, rng = parameters_of(robot), np.random.default_rng(6)
     values = p.start + p.spread * rng.uniform(0.1, 0.5, len(p))
     result = Estimate(p, values, np.diag(p.spread**2), {}, True)
-    params = read_hardware(yaml.safe_load(overlay(robot, result, 0.003, [])), robot)
+    measured = Measured([], 0.003, {"gyro_noise": 0.007, "force_noise": 2.0})
+    params = read_hardware(yaml.safe_load(overlay(robot, result, measured)), robot)
     plant = perturbed(robot, params)
     for joint, columns in zip(p.bodies, p.of_body, strict=True):
         expected = body(robot.model.inertias[joint], values[columns])
@@ -185,7 +187,50 @@ def test_the_hardware_file_says_what_the_estimate_says() -> None:
         assert_allclose(getattr(params, kind), values[p.at[kind][0]], rtol=1e-5)
     offsets = np.hstack([p.at["force_offset"], p.at["moment_offset"]])
     assert_allclose([params.foot_wrench_offset[sole.name] for sole in robot.soles], values[offsets], rtol=1e-5)
-    assert params.command_delay == 0.003
+    assert (params.command_delay, params.gyro_noise, params.force_noise) == (0.003, 0.007, 2.0)
+
+
+def test_samples_are_robots_with_the_distribution_of_the_estimate() -> None:
+    """Numbers that are known only together stay together: here the sum of two frictions."""
+    robot = load_robot("biped14")
+    p = parameters_of(robot)
+    values, covariance = p.start + 0.5 * p.spread, np.diag(0.01 * p.spread**2)
+    first, second = p.at["viscous_friction"][:2, 0]
+    values[[first, second]] = 5.0
+    covariance[np.ix_([first, second], [first, second])] = [[0.25, -0.2499], [-0.2499, 0.25]]
+    values[p.at["coulomb_friction"][0]] = 0.001
+    covariance[p.at["coulomb_friction"][0], p.at["coulomb_friction"][0]] = 1.0
+    result = Estimate(p, values, covariance, {}, True)
+    texts = list(samples(robot, result, Measured([], None, {}), 200))
+    assert texts[:5] == list(samples(robot, result, Measured([], None, {}), 5))
+    drawn = [read_hardware(yaml.safe_load(text), robot) for text in texts]
+    for params in drawn[:20]:
+        perturbed(robot, params)  # raises an error if a body is impossible
+    frictions = np.array([joint_values(robot, params.viscous_friction)[:2] for params in drawn])
+    assert stats.kstest((frictions[:, 0] - 5.0) / 0.5, "norm").pvalue > 1e-3
+    assert np.abs(frictions.sum(axis=1) - 10.0).max() < 0.1
+    dry = np.array([joint_values(robot, params.coulomb_friction)[0] for params in drawn])
+    assert dry.min() == 0.0
+    assert 0.4 < np.mean(dry == 0.0) < 0.6
+    gains = np.array([joint_values(robot, params.torque_gain) for params in drawn])
+    expected = values[p.at["torque_gain"][:, 0]]
+    assert (
+        stats.kstest(((gains - expected) / (0.1 * p.spread[p.at["torque_gain"][:, 0]])).ravel(), "norm").pvalue > 1e-3
+    )
+
+
+def test_noise_of_the_sensors_is_that_of_the_hardware() -> None:
+    said = PRESETS["realistic"]
+    found = sensor_noise(recordings({"preset": "realistic"}, 4.0, ("squat", "walk")))
+    assert set(found) == {"velocity_noise", "gyro_noise", "accelerometer_noise", "force_noise", "torque_noise"}
+    for name, value in found.items():
+        assert value == pytest.approx(said[name], rel=0.1), name
+    (squat,) = recordings({"preset": "realistic"}, 2.0, ("squat",))
+    squat.imu_angular_velocity[:] = 0.1
+    squat.ankle_wrench[:, :, [0, 1, 3, 4, 5]] = 0.0
+    cells = sensor_noise([squat])
+    assert set(cells) == {"velocity_noise", "accelerometer_noise", "force_noise"}
+    assert cells["force_noise"] == pytest.approx(said["force_noise"], rel=0.1)
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.001, 0.004])
@@ -211,8 +256,12 @@ def test_the_command_writes_hardware_that_other_commands_read(
     (squat,) = recordings(hidden(load_robot("biped14"), 5), 6.0, ("squat",))
     squat.save(tmp_path / "squat.npz")
     output, figure = tmp_path / "identified.yaml", tmp_path / "identified.png"
-    code = main(["identify", str(tmp_path / "squat.npz"), "-o", str(output), "--plot", str(figure), "--json"])
+    words = ["identify", str(tmp_path / "squat.npz"), "-o", str(output), "--plot", str(figure), "--json"]
+    code = main([*words, "--samples", "3"])
     assert code in (0, 3)
+    files = [tmp_path / "identified_samples" / f"0{k}.yaml" for k in (1, 2, 3)]
+    frictions = [read_hardware(str(file), load_robot("biped14")).coulomb_friction for file in files]
+    assert len({friction["l_knee"] for friction in frictions if isinstance(friction, dict)}) == 3
     rows = json.loads(capsys.readouterr().out)["parameters"]
     params = read_hardware(str(output), load_robot("biped14"))
     knee = next(row for row in rows if (row["kind"], row["of"]) == ("coulomb_friction", "l_knee"))
@@ -226,3 +275,22 @@ def test_a_recording_that_cannot_be_used_is_wrong_input(tmp_path: Path) -> None:
     (short,) = recordings({}, 0.5, ("squat",))
     short.save(tmp_path / "short.npz")
     assert main(["identify", str(tmp_path / "short.npz")]) == EXIT_USAGE
+
+
+@pytest.mark.parametrize(
+    ("number", "output", "place"),
+    [("-1", ["-o", "mine.yaml"], "--samples"), ("2", [], "--samples"), ("3", ["-o", "mine.yaml"], "mine_samples")],
+)
+def test_samples_need_a_new_folder_beside_the_output(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    number: str,
+    output: list[str],
+    place: str,
+) -> None:
+    """The command ends before it reads a recording."""
+    monkeypatch.chdir(tmp_path)
+    Path("mine_samples").mkdir()
+    assert main(["identify", "absent.npz", *output, "--samples", number]) == EXIT_USAGE
+    assert f"error: {place}" in capsys.readouterr().err

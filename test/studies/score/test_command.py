@@ -73,6 +73,33 @@ def test_a_score_of_another_robot_or_a_misspelt_figure_is_refused_before_any_tri
     assert not other.exists()
 
 
+def test_each_trial_draws_its_hardware_and_all_controllers_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wrong mass of the drawn robot shows in its weight; the parameters that a test varies stay."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    monkeypatch.chdir(tmp_path)
+    still = "group: still, scenario: {duration: 0.4, velocity: [{at: 0}]}"
+    shift = f"  - {{name: delayed, {still}, vary: {{run.hardware.command_delay: [0.004]}}}}\n"
+    own = f"  - {{name: own, {still}, run: {{hardware: ideal}}}}\n"
+    Path("short.yaml").write_text(SHORT + shift + own)
+    for name, mass in (("light", 0.95), ("heavy", 1.05)):
+        Path(f"{name}.yaml").write_text(f"mass_scale: {mass}\n")
+    words = ["score", "--battery", "short.yaml", "--jobs", "1", "--hardware", "light.yaml", "heavy.yaml"]
+    rows = {}
+    for folder, params in (("first", []), ("second", ["--set", "dcm_gain=4"])):
+        assert main([*words, "-o", folder, *params, "--", "zmp"]) == 0
+        assert "left out: own" in capsys.readouterr().out
+        rows[folder] = parquet.read_table(f"{folder}/results.parquet").to_pylist()
+    drawn = [Path(row["run.hardware"]).stem for row in rows["first"]]
+    assert set(drawn) == {"light", "heavy"}
+    assert drawn == [Path(row["run.hardware"]).stem for row in rows["second"]]
+    weights = {(name, row["test"]): row["fz_over_mg.mean"] for name, row in zip(drawn, rows["first"], strict=True)}
+    for (name, _), weight in weights.items():
+        assert weight == pytest.approx({"light": 0.95, "heavy": 1.05}[name], abs=0.03)
+    assert main([*words[:-1], "-o", "third", "--against", "first", "--", "zmp"]) == EXIT_USAGE
+
+
 CONTROLLER = """
 import numpy as np
 from bipedsim.sim import Command

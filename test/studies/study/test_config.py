@@ -11,7 +11,7 @@ import pytest
 from refusals import faults_of, refusal
 from scipy import stats
 
-from bipedsim.errors import ConfigError
+from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim_studies.study.config import StudyPlan, read_plan
 from bipedsim_studies.study.trial import check_figures
 
@@ -90,8 +90,28 @@ def test_hardware_of_a_scenario_stays_in_it(tmp_path: Path) -> None:
     (trial,) = read_plan(path).trials
     assert trial.scenario["hardware"] == {"preset": "realistic", "mass_scale": 1.2}
     assert "hardware" not in trial.run
-    path.write_text("run: {scenario: stand, hardware: mine.yaml}\nvary: {run.hardware.mass_scale: [1.2]}\n")
-    with refusal(place="run.hardware.mass_scale: hardware", value=str(tmp_path / "mine.yaml")):
+
+
+def test_single_parameters_override_a_file_of_hardware(tmp_path: Path) -> None:
+    path = tmp_path / "one.yaml"
+    path.write_text(
+        "run: {scenario: stand, duration: 0.1, hardware: mine.yaml}\n"
+        "vary: {run.hardware.mass_scale: [1.2], run.hardware: {choice: [mine.yaml, other.yaml]}}\nrepeat: 30\n"
+    )
+    for name, friction in (("mine.yaml", 1.0), ("other.yaml", 2.0)):
+        (tmp_path / name).write_text(f"preset: realistic\ncoulomb_friction: {friction}\nmass_scale: 1.1\n")
+    trials = read_plan(path).trials
+    hardware = [dict(trial.run["hardware"]) for trial in trials]
+    assert {each["coulomb_friction"] for each in hardware} == {1.0, 2.0}
+    assert all(each["mass_scale"] == 1.2 for each in hardware)
+    assert {trial.values["run.hardware"] for trial in trials} == {
+        str(tmp_path / f"{n}.yaml") for n in ("mine", "other")
+    }
+    path.write_text("run: {scenario: stand, hardware: none}\nvary: {run.hardware.mass_scale: [1.2]}\n")
+    with refusal(UnknownNameError, name="none"):
+        read_plan(path)
+    path.write_text("run: {scenario: stand, hardware: absent.yaml}\nvary: {run.hardware.mass_scale: [1.2]}\n")
+    with refusal(ConfigError, place=str(tmp_path / "absent.yaml")):
         read_plan(path)
 
 
@@ -110,6 +130,10 @@ def test_paths_count_from_the_folder_of_the_study(tmp_path: Path) -> None:
     path.write_text("run: {scenario: stand, ground: ./mine.yaml}\n")
     ground = read_plan(path).trials[0].prepare().ground
     assert ground.patches[0].friction_static == 0.123
+    for values in ("[mine.yaml]", "{choice: [mine.yaml]}"):
+        path.write_text(f"run: {{scenario: stand}}\nvary: {{run.ground: {values}}}\n")
+        ground = read_plan(path).trials[0].prepare().ground
+        assert ground.patches[0].friction_static == 0.123
 
 
 def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
