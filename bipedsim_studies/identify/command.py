@@ -27,6 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="write N robots that the recordings allow into the folder NAME_samples, for bipedsim score --hardware",
     )
+    parser.add_argument(
+        "--suggest",
+        type=Path,
+        metavar="YAML",
+        help="simulate further motions with the identified robot, and write the scenario that would tell the most",
+    )
     add_output(parser)
 
 
@@ -38,15 +44,18 @@ def main(args: argparse.Namespace) -> int:
     """
     # BLAS reads this when numpy is loaded. Threads cost more than they gain here, and change the last bits.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    import yaml
+
     from bipedsim.analysis import load_run, robot_of
     from bipedsim.config import ProgressBar
     from bipedsim.errors import EXIT_INCOMPLETE, EXIT_OK, ConfigError
     from bipedsim.model import load_robot
     from bipedsim_studies.identify.delay import command_delay
     from bipedsim_studies.identify.estimation import ITERATIONS, estimate
-    from bipedsim_studies.identify.overlay import Measured, overlay, samples, samples_folder, write_overlay
-    from bipedsim_studies.identify.report import as_json, as_text, plot
+    from bipedsim_studies.identify.overlay import Measured, overlay, samples, samples_folder, write_text
+    from bipedsim_studies.identify.report import as_json, as_text, plot, suggested_json, suggested_text
     from bipedsim_studies.identify.signals import sensor_noise, signals_of
+    from bipedsim_studies.identify.suggest import MOTIONS, Suggestion, suggestions
 
     if args.samples < 0 or (args.samples and not args.output):
         raise ConfigError("needs a number of at least 0, and --output", "--samples", args.samples)
@@ -59,18 +68,31 @@ def main(args: argparse.Namespace) -> int:
     longest = max(recordings, key=len)
     delay = command_delay(longest)
     seconds = None if delay is None else delay[0]
+    measured = Measured(args.recordings, seconds, sensor_noise(recordings))
+    text = overlay(robot, result, measured)
+    tried: list[Suggestion] = []
+    if args.suggest:
+        with ProgressBar(total=len(MOTIONS), desc="suggest", unit="motion", disable=not shows_progress(args)) as bar:
+            tried = suggestions(robot, result, yaml.safe_load(text), bar.update)
     title = f"{robot.name}: parameters from {sum(len(each) for each in signals) / 50:.0f} s"
     output(
-        args, lambda: as_json(result, seconds), lambda: as_text(result, delay), lambda path: plot(result, title, path)
+        args,
+        lambda: as_json(result, seconds) | ({"suggestions": suggested_json(tried, result)} if tried else {}),
+        lambda: "\n".join([as_text(result, delay), *(suggested_text(tried, result) if tried else ())]),
+        lambda path: plot(result, title, path),
     )
+    if tried and tried[0].result is not None:
+        write_text(args.suggest, yaml.safe_dump(dict(tried[0].scenario), sort_keys=False))
+        if not args.json:
+            see = f"bipedsim run --robot {args.robot or robot.name} --scenario {args.suggest} --view"
+            print(f"wrote {args.suggest}; see it with: {see}")
     if args.output:
-        measured = Measured(args.recordings, seconds, sensor_noise(recordings))
-        write_overlay(args.output, overlay(robot, result, measured))
+        write_text(args.output, text)
         effect = f"bipedsim gap {args.recordings[0]} --hardware {args.output} --against ideal"
         written = [f"wrote {args.output}; see the effect with: {effect}"]
         if folder:
             for k, text in enumerate(samples(robot, result, measured, args.samples), 1):
-                write_overlay(folder / f"{k:02}.yaml", text)
+                write_text(folder / f"{k:02}.yaml", text)
             written.append(f"wrote {folder}; use them with: bipedsim score zmp --hardware {folder}/*.yaml")
         if not args.json:
             print("\n".join(written))

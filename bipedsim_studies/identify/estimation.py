@@ -44,6 +44,7 @@ class Estimate:
         covariance: (p, p).
         unexplained: Joint that moved to the torque that neither model nor noise of the sensors explain, rms [N.m].
         converged: Whether the iteration has converged.
+        model_errors: (R,) standard deviation of the error of each equation that is no noise of the sensors.
     """
 
     parameters: Parameters
@@ -51,6 +52,7 @@ class Estimate:
     covariance: Array
     unexplained: Mapping[str, float]
     converged: bool
+    model_errors: Array
 
     @property
     def deviation(self) -> Array:
@@ -93,26 +95,15 @@ def estimate(robot: Robot, recordings: Sequence[Signals], progress: Callable[[],
     equations = Equations(robot, parameters)
     pasts = [predicted(signals) for signals in recordings]
     values, floor, converged = parameters.start.copy(), np.full(equations.n_rows, _FLOOR), False
-    expected = np.diag(parameters.spread**-2.0)
     for iteration in range(ITERATIONS):
-        sums, residuals = _Sums(len(values)), []
-        for signals, past in zip(recordings, pasts, strict=True):
-            rows, instruments = equations.rows(signals, values), equations.rows(past, values).slope
-            residuals.append(sums.add(rows, instruments, signals.noise, floor, past.begin))
-        # Above rounding, for instruments that depend on each other, as those of joints at rest do.
-        ridge = max(1e-6, 1e-14 * float(np.diag(sums.zz) @ parameters.spread**2))
-        gain = np.linalg.solve(sums.zz + ridge * expected, sums.zj).T
-        normal = gain @ sums.zj + expected
-        step = -np.linalg.solve(normal, gain @ sums.zr + expected @ (values - parameters.start))
+        sums, squares = _sums(equations, recordings, pasts, values, floor)
+        step, covariance = sums.solved(parameters, values)
         step *= min(1.0, LONGEST / np.abs(step / parameters.spread).max())
         target = np.where(parameters.positive, np.maximum(values + step, 0.0), values + step)
         step, values = target - values, target
-        squares = np.vstack(residuals)
         known: Flags = np.any(np.isfinite(squares), axis=0)
         if 0 < iteration < SETTLED:
             floor[known] = np.clip(np.sqrt(np.nanmean(squares[:, known], axis=0)), *_FLOORS)
-        inverse = np.linalg.inv(normal)
-        covariance = inverse @ (gain @ sums.scatter @ gain.T + expected) @ inverse.T
         size = float(np.abs(step / np.sqrt(np.diag(covariance))).max())
         if progress is not None:
             progress()
@@ -122,7 +113,31 @@ def estimate(robot: Robot, recordings: Sequence[Signals], progress: Callable[[],
     moved = known[robot.idx_v]
     torques = zip(robot.joint_names, floor[robot.idx_v].tolist(), moved, strict=True)
     unexplained = {joint: torque for joint, torque, yes in torques if yes}
-    return Estimate(parameters, values, covariance, unexplained, converged)
+    return Estimate(parameters, values, covariance, unexplained, converged, floor)
+
+
+def with_more(robot: Robot, result: Estimate, signals: Signals) -> Estimate:
+    """Return the estimate with the covariance that it would have if ``signals`` were recorded in addition.
+
+    The information of both is added; the values stay. The equations are weighted as before.
+    """
+    p = result.parameters
+    sums, _ = _sums(Equations(robot, p), [signals], [predicted(signals)], result.values, result.model_errors)
+    _, alone = sums.solved(p, result.values)
+    # Both covariances contain the expectation before the data.
+    information = np.linalg.inv(result.covariance) + np.linalg.inv(alone) - np.diag(p.spread**-2.0)
+    return replace(result, covariance=np.linalg.inv(information))
+
+
+def _sums(
+    equations: Equations, recordings: Sequence[Signals], pasts: Sequence[Signals], values: Array, floor: Array
+) -> tuple[_Sums, Array]:
+    """Return the sums over all rows at ``values``, and the expected squares (n, R) of the errors of the model."""
+    sums, squares = _Sums(len(values)), []
+    for signals, past in zip(recordings, pasts, strict=True):
+        rows, instruments = equations.rows(signals, values), equations.rows(past, values).slope
+        squares.append(sums.add(rows, instruments, signals.noise, floor, past.begin))
+    return sums, np.vstack(squares)
 
 
 class _Sums:
@@ -136,6 +151,21 @@ class _Sums:
 
     def __init__(self, p: int) -> None:
         self.zj, self.zz, self.scatter, self.zr = np.zeros((p, p)), np.zeros((p, p)), np.zeros((p, p)), np.zeros(p)
+
+    def solved(self, parameters: Parameters, values: Array) -> tuple[Array, Array]:
+        """Return the step (p,) from ``values`` to the solution of two-stage least squares, and its covariance (p, p).
+
+        The expectation before any data is a further, weak measurement.
+        """
+        expected = np.diag(parameters.spread**-2.0)
+        # Above rounding, for instruments that depend on each other, as those of joints at rest do.
+        ridge = max(1e-6, 1e-14 * float(np.diag(self.zz) @ parameters.spread**2))
+        gain = np.linalg.solve(self.zz + ridge * expected, self.zj).T
+        normal = gain @ self.zj + expected
+        step = -np.linalg.solve(normal, gain @ self.zr + expected @ (values - parameters.start))
+        inverse = np.linalg.inv(normal)
+        covariance: Array = inverse @ (gain @ self.scatter @ gain.T + expected) @ inverse.T
+        return np.asarray(step), covariance
 
     def add(self, rows: Rows, instruments: Array, noise: Array, floor: Array, begin: int) -> Array:
         """Add the rows from ``begin`` on; return the expected squares (n, R) of their model errors, or NaN."""

@@ -64,8 +64,8 @@ def samples_folder(path: Path) -> Path:
     return folder
 
 
-def write_overlay(path: Path, text: str) -> None:
-    """Write a text of :func:`overlay` or :func:`samples`, with its folder.
+def write_text(path: Path, text: str) -> None:
+    """Write a text, and create its folder.
 
     Raises:
         RecordingError: The file cannot be written.

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bipedsim.analysis import aligned
 from bipedsim.numerics import Array
 from bipedsim.view import picture
 from bipedsim_studies.identify.estimation import Estimate
 from bipedsim_studies.identify.parameters import KINDS, OF_JOINTS
+from bipedsim_studies.identify.suggest import DURATION, Suggestion
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COUPLED = 0.5
 """Correlation above which two numbers count as coupled."""
+LISTED = 12
+"""Number of newly identified numbers whose names are printed."""
 DRAWN = (*OF_JOINTS, "mass", "com")
 """Kinds in the figure, one panel each."""
 
@@ -117,6 +121,43 @@ def _delay(delay: tuple[float, float] | None) -> Iterator[str]:
     else:
         explained = f"({delay[1]:.1%} of the changes explained)"
         yield f"\ncommand delay: {1e3 * delay[0]:.2f} ms from command to measured effort {explained}"
+
+
+def suggested_text(suggestions: Sequence[Suggestion], result: Estimate) -> Iterator[str]:
+    """Yield the table of motions that were tried in simulation, and what the best one would tell."""
+    before = int(result.identified.sum())
+    yield f"\nmotions of {DURATION:g} s, simulated with these numbers: what a recording of each would tell in addition"
+    rows: list[tuple[str, ...]] = [("motion", "identified", "intervals", "")]
+    for each in suggestions:
+        if each.result is None:
+            rows.append((each.name, "", "", each.why))
+        else:
+            now = int(each.result.identified.sum())
+            rows.append((each.name, f"{now} ({now - before:+d})", f"times {each.shrinks:.2f}", ""))
+    yield from aligned(rows)
+    best = suggestions[0]
+    if best.result is not None:
+        new = np.flatnonzero(best.result.identified & ~result.identified)
+        names = [result.parameters.label(int(i)) for i in new[:LISTED]]
+        more = f" and {len(new) - LISTED} more" if len(new) > LISTED else ""
+        yield f"{best.name} would identify: {', '.join(names) or 'nothing new'}{more}"
+
+
+def suggested_json(suggestions: Sequence[Suggestion], result: Estimate) -> list[dict[str, Any]]:
+    """Return the motions as JSON values, the best one first."""
+    return [
+        {
+            "motion": each.name,
+            "scenario": each.scenario,
+            "fails": each.why or None,
+            "identified": None if each.result is None else int(each.result.identified.sum()),
+            "intervals_shrink_to": None if each.result is None else each.shrinks,
+            "new": []
+            if each.result is None
+            else [result.parameters.label(int(i)) for i in np.flatnonzero(each.result.identified & ~result.identified)],
+        }
+        for each in suggestions
+    ]
 
 
 def plot(result: Estimate, title: str, path: Path) -> None:

@@ -22,6 +22,7 @@ from bipedsim.control.controllers import make_controller
 from bipedsim.control.stop import StopKind
 from bipedsim.model import load_robot
 from bipedsim.sim.io import Observation
+from bipedsim_ros.nodes.duplicate_nodes import COMING
 from bipedsim_ros.wire.endpoints import profile
 from bipedsim_ros.wire.topics import FALLEN
 
@@ -242,7 +243,7 @@ def test_a_simulator_that_is_about_to_come_is_waited_for_and_nobody_told_to_star
     simulator = rclpy.create_node("sim_node", context=ros.context, enable_rosout=False)
     node = ros.start("controller_node", controller=ECHO)
     ros.until(lambda: "which no node publishes yet" in node.output, "why it waits")
-    assert "sim_node is up, and begins when its kernels are loaded" in node.output
+    assert COMING in node.output
     assert "bipedsim up" not in node.output
     simulator.destroy_node()
 
@@ -255,7 +256,7 @@ def test_who_waits_for_long_is_told_why(ros: RosWorld) -> None:
     assert "[WARN]" in node.output
     warned = node.output.count("[WARN]")
     simulator = rclpy.create_node("sim_node", context=ros.context, enable_rosout=False)
-    said = " s: sim_node is up, and begins when its kernels are loaded: a simulator that starts for the first time"
+    said = f" s: {COMING}"
     ros.until(lambda: node.output.count(said) > 1, "why it takes so long")
     assert node.output.partition(said)[2].count("[WARN]") == 0
     assert warned

@@ -173,7 +173,7 @@ def test_the_hardware_file_says_what_the_estimate_says() -> None:
     robot = load_robot("biped14")
     p, rng = parameters_of(robot), np.random.default_rng(6)
     values = p.start + p.spread * rng.uniform(0.1, 0.5, len(p))
-    result = Estimate(p, values, np.diag(p.spread**2), {}, True)
+    result = Estimate(p, values, np.diag(p.spread**2), {}, True, np.zeros(0))
     measured = Measured([], 0.003, {"gyro_noise": 0.007, "force_noise": 2.0})
     params = read_hardware(yaml.safe_load(overlay(robot, result, measured)), robot)
     plant = perturbed(robot, params)
@@ -200,7 +200,7 @@ def test_samples_are_robots_with_the_distribution_of_the_estimate() -> None:
     covariance[np.ix_([first, second], [first, second])] = [[0.25, -0.2499], [-0.2499, 0.25]]
     values[p.at["coulomb_friction"][0]] = 0.001
     covariance[p.at["coulomb_friction"][0], p.at["coulomb_friction"][0]] = 1.0
-    result = Estimate(p, values, covariance, {}, True)
+    result = Estimate(p, values, covariance, {}, True, np.zeros(0))
     texts = list(samples(robot, result, Measured([], None, {}), 200))
     assert texts[:5] == list(samples(robot, result, Measured([], None, {}), 5))
     drawn = [read_hardware(yaml.safe_load(text), robot) for text in texts]
