@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bipedsim.model import Robot
-from bipedsim.numerics import Array, Flags
+from bipedsim.numerics import Array, Flags, Integers
 from bipedsim_studies.identify.equations import Equations, Rows
 from bipedsim_studies.identify.parameters import KINDS, Parameters, parameters_of
-from bipedsim_studies.identify.signals import RATE, SMOOTHED, TAPS, Signals, predicted
+from bipedsim_studies.identify.signals import PHASES, RATE, SMOOTHED, TAPS, Signals, predicted
 
 ITERATIONS = 20
 SETTLED = 8
@@ -34,6 +35,36 @@ _FLOOR, _FLOORS = 0.05, (3e-3, 50.0)
 _Z95 = 1.959964
 
 
+@dataclass(frozen=True)
+class Unexplained:
+    """Torque of a joint that neither the model nor the noise of the sensors explain.
+
+    Attributes:
+        rms: Its root mean square [N.m].
+        share: The same over that of the joint's effort, or over a tenth of the largest one of all joints.
+        by_phase: The root mean square in each of ``PHASES`` in which the joint moved.
+    """
+
+    rms: float
+    share: float
+    by_phase: Mapping[str, float]
+
+    @classmethod
+    def of(cls, squares: Array, effort: float, phases: Integers) -> Unexplained:
+        """Return the statistics of a joint.
+
+        Args:
+            squares: (n,) expected squares of the error of the model; NaN where the joint does not move.
+            effort: Torque for the share [N.m].
+            phases: (n,) phase of each row.
+        """
+        moved = np.isfinite(squares)
+        rms = math.sqrt(float(squares[moved].mean()))
+        known = {name: squares[moved & (phases == number)] for number, name in enumerate(PHASES)}
+        by_phase = {name: math.sqrt(float(values.mean())) for name, values in known.items() if len(values)}
+        return cls(rms, rms / effort, by_phase)
+
+
 @dataclass(frozen=True, eq=False)
 class Estimate:
     """Store the result: p numbers and their uncertainty.
@@ -42,7 +73,7 @@ class Estimate:
         parameters: Description of the numbers.
         values: (p,) estimates.
         covariance: (p, p).
-        unexplained: Joint that moved to the torque that neither model nor noise of the sensors explain, rms [N.m].
+        unexplained: Joint that moved to its torque that the model does not explain.
         converged: Whether the iteration has converged.
         model_errors: (R,) standard deviation of the error of each equation that is no noise of the sensors.
     """
@@ -50,7 +81,7 @@ class Estimate:
     parameters: Parameters
     values: Array
     covariance: Array
-    unexplained: Mapping[str, float]
+    unexplained: Mapping[str, Unexplained]
     converged: bool
     model_errors: Array
 
@@ -110,9 +141,17 @@ def estimate(robot: Robot, recordings: Sequence[Signals], progress: Callable[[],
         converged = iteration >= SETTLED and size < CONVERGED
         if converged:
             break
-    moved = known[robot.idx_v]
-    torques = zip(robot.joint_names, floor[robot.idx_v].tolist(), moved, strict=True)
-    unexplained = {joint: torque for joint, torque, yes in torques if yes}
+    middle = TAPS // 2  # of the window of a row
+    rows = [slice(past.begin + middle, len(past) - middle) for past in pasts]
+    efforts = np.vstack([each.effort[part] for each, part in zip(recordings, rows, strict=True)])
+    efforts = np.sqrt(np.mean(efforts**2, axis=0))
+    efforts = np.maximum(efforts, max(0.1 * efforts.max(), 1e-9))
+    phases = np.concatenate([each.phases[part] for each, part in zip(recordings, rows, strict=True)])
+    unexplained = {
+        joint: Unexplained.of(squares[:, row], float(effort), phases)
+        for joint, row, effort in zip(robot.joint_names, robot.idx_v, efforts, strict=True)
+        if known[row]
+    }
     return Estimate(parameters, values, covariance, unexplained, converged, floor)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from bipedsim.numerics import Array
 from bipedsim.view import picture
 from bipedsim_studies.identify.estimation import Estimate
 from bipedsim_studies.identify.parameters import KINDS, OF_JOINTS
+from bipedsim_studies.identify.signals import PHASES
 from bipedsim_studies.identify.suggest import DURATION, Suggestion
 
 if TYPE_CHECKING:
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
 
 COUPLED = 0.5
 """Correlation above which two numbers count as coupled."""
+WORST = 5
+"""Number of joints whose unexplained torques are printed."""
+INCOMPLETE = 0.01
+"""Unexplained share of a joint's effort above which its model lacks an effect."""
 LISTED = 12
 """Number of newly identified numbers whose names are printed."""
 DRAWN = (*OF_JOINTS, "mass", "com")
@@ -55,7 +61,7 @@ def as_json(result: Estimate, delay: float | None) -> dict[str, Any]:
     return {
         "converged": result.converged,
         "command_delay_s": delay,
-        "unexplained_torque_Nm": dict(result.unexplained),
+        "unexplained_torque_Nm": {joint: asdict(each) for joint, each in result.unexplained.items()},
         "parameters": rows,
     }
 
@@ -107,12 +113,23 @@ def _rest(result: Estimate) -> Iterator[str]:
     if not result.unexplained:
         yield "\nno joint moved enough to compare its torque with the model"
         return
-    worst = max(result.unexplained, key=lambda joint: result.unexplained[joint])
-    torque = f"{result.unexplained[worst]:.2g} N.m (rms) in {worst}"
+    worst = sorted(result.unexplained.items(), key=lambda item: -item[1].share)[:WORST]
     yield (
-        f"\nneither model nor noise of the sensors explain {torque}, the most of all joints that moved; "
-        "if that is much of its torque, the model lacks an effect"
+        "\ntorque that neither the model nor the noise of the sensors explain, rms [N.m]; "
+        f"the {len(worst)} joints with the largest shares of their efforts"
     )
+    rows: list[tuple[str, ...]] = [("joint", "all", "share", *PHASES)]
+    for joint, each in worst:
+        phases = [f"{each.by_phase[name]:.2g}" if name in each.by_phase else "" for name in PHASES]
+        rows.append((joint, f"{each.rms:.2g}", f"{each.share:.1%}", *phases))
+    yield from aligned(rows)
+    for joint, each in worst:
+        if each.share > INCOMPLETE:
+            where = max(each.by_phase, key=lambda phase: each.by_phase[phase])
+            yield (
+                f"the model lacks an effect in {joint}, most of all with {where}: such as backlash, elasticity or "
+                "another form of friction. The intervals of this joint may be too narrow"
+            )
 
 
 def _delay(delay: tuple[float, float] | None) -> Iterator[str]:

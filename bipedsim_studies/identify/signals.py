@@ -11,7 +11,7 @@ import pinocchio as pin
 from bipedsim.config import together
 from bipedsim.errors import RecordingError
 from bipedsim.model import HardwareParams, Robot
-from bipedsim.numerics import Array, Flags
+from bipedsim.numerics import Array, Flags, Integers, true_runs
 from bipedsim.recording import Recording
 from bipedsim_studies.gap import external_forces, noise
 
@@ -27,6 +27,10 @@ SWINGS = 0.1
 """Speed relative to the other foot [m/s] above which an unloaded foot is in the air."""
 PAST = (0.16, 0.22, 0.3, 0.4, 0.52, 0.66, 0.82, 1.0)
 """Ages of the signals from which the present ones are predicted [s]. The smoothing windows end before the youngest."""
+PHASES = ("all feet on the ground", "a foot in the air", "a touchdown")
+"""Phases of a motion, for the statistics of what the model does not explain."""
+LANDING = 0.2
+"""Duration of a touchdown [s]. The smoothing windows spread an impact over 0.1 s."""
 NEEDED = (
     *("joint_position", "joint_velocity", "joint_effort", "ankle_wrench"),
     *("imu_angular_velocity", "imu_linear_acceleration"),
@@ -80,6 +84,15 @@ class Signals:
 
     def __len__(self) -> int:
         return len(self.t)
+
+    @property
+    def phases(self) -> Integers:
+        """Index (n,) in ``PHASES`` of each row. A touchdown begins with the first row on the ground."""
+        air = self.airborne.any(axis=1)
+        lands = np.zeros(len(self), dtype=np.bool_)
+        for first, last in true_runs(air):
+            lands[last : last + round(LANDING * RATE)] = first < last
+        return np.where(air, 1, np.where(lands, 2, 0))
 
 
 def _window(taps: int) -> Array:
