@@ -88,7 +88,7 @@ class Signals:
     @property
     def phases(self) -> Integers:
         """Index (n,) in ``PHASES`` of each row. A touchdown begins with the first row on the ground."""
-        air = self.airborne.any(axis=1)
+        air = np.asarray(self.airborne.any(axis=1))
         lands = np.zeros(len(self), dtype=np.bool_)
         for first, last in true_runs(air):
             lands[last : last + round(LANDING * RATE)] = first < last
