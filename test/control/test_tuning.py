@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bipedsim.config import ParameterChange, parse_changes
+from bipedsim.config import ParameterChange, RunConfig, parse_changes
 from bipedsim.control import Guard, Tuning, find_controller
 from bipedsim.errors import ConfigError
 from bipedsim.model import load_robot
+from bipedsim.runs import get_scenario, prepare, run
 from bipedsim.sim import Simulator
 
 ROBOT = load_robot("biped14")
@@ -20,6 +21,20 @@ CHANGES: dict[str, dict[str, Any]] = {
     "computed_torque": {"frequency": 7.0, "damping_ratio": 0.5},
     "sliding": {"slope": 5.0, "reach": 10.0, "layer": 1.0},
     "pfl": {"kp": 50.0, "kd": 3.0},
+    "zmp": {
+        "dcm_gain": 2.0,
+        "height_stiffness": 60.0,
+        "height_damping": 15.0,
+        "stance_damping": 30.0,
+        "swing_stiffness": 300.0,
+        "swing_damping": 35.0,
+        "swing_turn_stiffness": 900.0,
+        "swing_turn_damping": 60.0,
+        "base_stiffness": 150.0,
+        "base_damping": 20.0,
+        "posture_stiffness": 60.0,
+        "posture_damping": 15.0,
+    },
 }
 REFUSED = {"posture": {"kd": {"l_knee": -1.0}}, "sliding": {"reach": 1000.0}}
 
@@ -45,6 +60,24 @@ def test_a_tuned_controller_is_one_with_these_gains(name: str) -> None:
         with pytest.raises(ConfigError):
             tuned.tune(replace(params, **REFUSED[name]))
         np.testing.assert_array_equal(tuned.update(observation).tau_joint, expected)
+
+
+@pytest.mark.parametrize("name", CHANGES["zmp"])
+def test_each_gain_of_a_walk_takes_effect(name: str) -> None:
+    """With a change before the first tick, the robot walks as with a controller that was made with the gain.
+
+    They differ a little, because the inertia of the swing leg is computed with the gains of the start.
+    """
+
+    def walked(params: dict[str, float], changes: tuple[ParameterChange, ...] = ()) -> np.ndarray:
+        scenario = replace(get_scenario("walk"), controller_params=params, changes=changes, duration=3.0)
+        return run(prepare(RunConfig(), scenario))[0].joint_position
+
+    value = CHANGES["zmp"][name]
+    made, tuned = walked({name: value}), walked({}, (ParameterChange(0.0, name, value),))
+    difference = np.abs(made - walked({})).max()
+    assert difference > 1e-6
+    assert np.abs(tuned - made).max() < 0.01 * difference
 
 
 def hosted(name: str = "posture") -> tuple[Guard, Any]:

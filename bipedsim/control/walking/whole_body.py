@@ -36,23 +36,23 @@ class TaskParams:
     """Weights and gains of the tasks."""
 
     stance_weight: float = param(1e6, "of the acceleration of a foot on the ground", low=0.0)
-    stance_damping: float = param(20.0, "velocity gain of a foot on the ground", unit="1/s", low=0.0)
+    stance_damping: float = param(20.0, "velocity gain of a foot on the ground", unit="1/s", low=0.0, live=True)
     swing_weight: float = param(1e4, "of the acceleration of the swing foot", low=0.0)
-    swing_stiffness: float = param(400.0, "position gain of the swing foot", unit="1/s^2", low=0.0)
-    swing_damping: float = param(40.0, "velocity gain of the swing foot", unit="1/s", low=0.0)
-    swing_turn_stiffness: float = param(1600.0, "attitude gain of the swing foot", unit="1/s^2", low=0.0)
-    swing_turn_damping: float = param(80.0, "angular velocity gain of the swing foot", unit="1/s", low=0.0)
+    swing_stiffness: float = param(400.0, "position gain of the swing foot", unit="1/s^2", low=0.0, live=True)
+    swing_damping: float = param(40.0, "velocity gain of the swing foot", unit="1/s", low=0.0, live=True)
+    swing_turn_stiffness: float = param(1600.0, "attitude gain of the swing foot", unit="1/s^2", low=0.0, live=True)
+    swing_turn_damping: float = param(80.0, "angular velocity gain of the swing foot", unit="1/s", low=0.0, live=True)
     com_weight: float = param(1e4, "of the acceleration of the centre of mass", low=0.0)
     base_weight: float = param(1e3, "of the angular acceleration of the base", low=0.0)
     heading_weight: float = param(50.0, "the same about the vertical", low=0.0)
-    base_stiffness: float = param(200.0, "attitude gain of the base", unit="1/s^2", low=0.0)
-    base_damping: float = param(28.0, "angular velocity gain of the base", unit="1/s", low=0.0)
+    base_stiffness: float = param(200.0, "attitude gain of the base", unit="1/s^2", low=0.0, live=True)
+    base_damping: float = param(28.0, "angular velocity gain of the base", unit="1/s", low=0.0, live=True)
     momentum_weight: float = param(
         300.0, "of the moment of the ground about the vertical over the inertia: arms and waist counter-swing", low=0.0
     )
     posture_weight: float = param(5.0, "of joint accelerations towards the standing posture", low=0.0)
-    posture_stiffness: float = param(100.0, "position gain of the posture", unit="1/s^2", low=0.0)
-    posture_damping: float = param(20.0, "velocity gain of the posture", unit="1/s", low=0.0)
+    posture_stiffness: float = param(100.0, "position gain of the posture", unit="1/s^2", low=0.0, live=True)
+    posture_damping: float = param(20.0, "velocity gain of the posture", unit="1/s", low=0.0, live=True)
     regularisation: float = param(1e-4, "weight of all accelerations", low=1e-9)
 
 
@@ -316,10 +316,15 @@ class WholeBody:
             limit=robot.effort_limit.copy(),
         )
         self._b = tasks.b
+        self._arrays = tasks
         self._tasks = box(tasks)
         self.update(robot.q_nominal, np.zeros(nv))
         # The inertia refers to the CoM; the first rows of M are the mass times the motion of the CoM.
         tasks.yaw_inertia[0] = self.body.M[5, 5] - (self.body.M[:3, 5] @ self.body.M[:3, 5]) / robot.mass
+
+    def tune(self, params: TaskParams) -> None:
+        """Take other weights and gains."""
+        self._tasks = box(self._arrays._replace(gains=params))
 
     def update(self, q: Array, v: Array) -> None:
         """Update dynamics and feet for (q, v), (nq,) and (nv,)."""

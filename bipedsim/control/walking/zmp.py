@@ -53,9 +53,9 @@ class ZmpParams(
     ramp: float = param(
         1.0, "time in which the CoM moves to between the feet at the start", unit="s", low=0.05, high=100.0
     )
-    dcm_gain: float = param(1.5, "k of p = p_ref + (1 + k) (xi - xi_ref)", low=-1.0, high=20.0)
-    height_stiffness: float = param(100.0, "position gain of the height of the CoM", unit="1/s^2", low=0.0)
-    height_damping: float = param(20.0, "velocity gain of the height of the CoM", unit="1/s", low=0.0)
+    dcm_gain: float = param(1.5, "k of p = p_ref + (1 + k) (xi - xi_ref)", low=-1.0, high=20.0, live=True)
+    height_stiffness: float = param(100.0, "position gain of the height of the CoM", unit="1/s^2", low=0.0, live=True)
+    height_damping: float = param(20.0, "velocity gain of the height of the CoM", unit="1/s", low=0.0, live=True)
     touch_force: float = param(TOUCHES, "load over weight above which a swing foot has landed", low=0.0, high=1.0)
     touch_time: float = param(0.003, "minimum time of this load", unit="s", low=0.0, high=0.1)
     touch_after: float = param(0.55, "fraction of the step before which a touchdown is ignored", low=0.0, high=1.0)
@@ -245,8 +245,9 @@ class ZmpController:
         self._tilt = np.zeros(3)
         law = part_of(WalkLaw, params, omega=self._omega)
         gait = self._gait
-        walk = WalkArrays(whole.body, feet, whole.goal, self._ref, gait.plan, gait.step, soles, self._tilt, law)
-        self._walk = box(walk)
+        arrays = WalkArrays(whole.body, feet, whole.goal, self._ref, gait.plan, gait.step, soles, self._tilt, law)
+        self._arrays = arrays
+        self._walk = box(arrays)
         self._supervisor = Supervisor(part_of(SupervisionParams, params), dt)
         self._velocity = np.zeros(3)
         self._footsteps = np.zeros((0, 3))
@@ -272,6 +273,13 @@ class ZmpController:
         self._start_swing(gait.swing)
         self.update(observation)
         self.reset(observation)
+
+    def tune(self, params: ZmpParams) -> None:
+        """Take the gains of ``params`` between two updates; nothing else changes."""
+        # A negative value stands for that of the robot, which hardly depends on the gains.
+        self._params = params = replace(params, swing_inertia=self._params.swing_inertia)
+        self._whole.tune(part_of(TaskParams, params))
+        self._walk = box(self._arrays._replace(law=part_of(WalkLaw, params, omega=self._omega)))
 
     def set_velocity(self, vx: float, vy: float, wz: float) -> None:
         """Set the velocity ahead and to the left [m/s] and the turn rate to the left [rad/s]; zeros stop the robot."""
