@@ -33,6 +33,7 @@ OTHERS = {
     ("bipedsim_studies/feasibility/filter.py", "controller"),  # the one inside the filter
     ("bipedsim_studies/feasibility/filter.py", "controller_params"),
     ("bipedsim_studies/compare/settings.py", "contact_params"),  # of several models
+    ("bipedsim_studies/score/command.py", "--hardware"),  # several, of which each trial draws one
     ("bipedsim_studies/push_map/trial.py", "duration"),  # of a push
     ("bipedsim_studies/study/config.py", "scenario"),  # content of a scenario
     ("bipedsim_studies/study/config.py", "ground"),
