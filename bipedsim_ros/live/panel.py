@@ -1,4 +1,4 @@
-"""Add the controls to a live page: time, pushes, velocity, and the command line of the next run."""
+"""Add the controls to a live page: time, pushes, velocity, gains, and the command line of the next run."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from bipedsim.numerics import Array
 from bipedsim.recording import schema
 from bipedsim.runs import heading_of
 from bipedsim.view.page import Page
+from bipedsim_ros.live.gains import Gains
 from bipedsim_ros.live.presence import RunningRobot
 from bipedsim_ros.live.remote import CONTROLLER, SIM, Answer, Remote
 from bipedsim_ros.live.steering import Steering, TeleopParams
@@ -88,6 +89,7 @@ class Panel:
                 self._add_push(gui)
         with gui.add_folder("Velocity", order=30.0):
             self._add_velocity(gui, params)
+        self._gains = Gains(gui, remote, self._todo.put, order=35.0)
         if running.simulated:
             with gui.add_folder("Next run", order=40.0, expand_by_default=False):
                 self._add_next_run(gui)
@@ -175,6 +177,7 @@ class Panel:
         """Execute the queued actions, and continue a drag."""
         while not self._todo.empty():
             self._todo.get()()
+        self._gains.look()
         if self._dragged is not None:
             self._remote.push(*self._dragged)
 
@@ -241,6 +244,7 @@ class Panel:
 
     def answered(self, answer: Answer) -> None:
         """Show the result of an action; a failure appears in all browsers."""
+        self._gains.answered(answer.asked)
         text = f"{answer.asked}: {answer.text}" if answer.good else f"{answer.asked} failed: {answer.text}"
         colour = "inherit" if answer.good else "#c0392b"
         self._answer.content = f'<div id="{ANSWER_ID}" style="{_STYLE};color:{colour}">{escape(text)}</div>'

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from geometry_msgs.msg import WrenchStamped
-from rcl_interfaces.srv import GetParameters, SetParameters
+from rcl_interfaces.msg import ParameterType
+from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters, SetParameters
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
@@ -41,6 +43,24 @@ class Answer:
     text: str
 
 
+@dataclass(frozen=True)
+class LiveParameter:
+    """A number of the controller that can change while it runs.
+
+    Attributes:
+        name: Name of the ROS parameter.
+        value: Its value.
+        low, high: Its range; infinite without a limit.
+        doc: Its description.
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    doc: str
+
+
 class Remote:
     """Sends requests, and passes on answers when they arrive; no method blocks.
 
@@ -56,8 +76,10 @@ class Remote:
         self._names = {asked: service.replace("~", SIM) for asked, service in services.items()}
         self._pause = node.create_client(SetBool, self._names["Pause"])
         self._triggers = {asked: node.create_client(Trigger, self._names[asked]) for asked in ("One step", "Reset")}
-        self._set = node.create_client(SetParameters, f"{SIM}/set_parameters")
+        self._set = {name: node.create_client(SetParameters, f"{name}/set_parameters") for name in (SIM, CONTROLLER)}
         self._get = {name: node.create_client(GetParameters, f"{name}/get_parameters") for name in (SIM, CONTROLLER)}
+        self._list = node.create_client(ListParameters, f"{CONTROLLER}/list_parameters")
+        self._describe = node.create_client(DescribeParameters, f"{CONTROLLER}/describe_parameters")
         self._pending: list[tuple[str, Any, float, Callable[[Any], Answer | None]]] = []
         self._push = publisher(node, topics.PUSH)
         self._velocity = publisher(node, topics.VELOCITY)
@@ -75,15 +97,15 @@ class Remote:
         """Request ``One step`` or ``Reset``."""
         self._call(asked, self._triggers[asked], Trigger.Request(), self._names[asked], _success(asked))
 
-    def change(self, asked: str, name: str, value: float) -> None:
-        """Change a parameter of sim_node."""
+    def change(self, asked: str, name: str, value: float, of: str = SIM) -> None:
+        """Change a parameter of a node."""
 
         def read(response: Any) -> Answer:
             result = response.results[0]
             return Answer(asked, result.successful, result.reason or f"{name} = {value:g}")
 
         request = SetParameters.Request(parameters=[Parameter(name, value=float(value)).to_parameter_msg()])
-        self._call(asked, self._set, request, f"{SIM}/set_parameters", read)
+        self._call(asked, self._set[of], request, f"{of}/set_parameters", read)
 
     def read(self, of: str, names: Sequence[str], take: Callable[[dict[str, Any]], None]) -> bool:
         """Request parameters of a node; ``take`` gets those that exist. Return whether the node exists."""
@@ -95,7 +117,28 @@ class Remote:
             values = map(parameter_value_to_python, response.values)
             take({name: value for name, value in zip(names, values, strict=False) if value is not None})
 
-        self._pending.append(("", client.call_async(GetParameters.Request(names=list(names))), time.monotonic(), read))
+        self._ask(client, GetParameters.Request(names=list(names)), read)
+        return True
+
+    def read_live(self, take: Callable[[list[LiveParameter]], None]) -> bool:
+        """Request the numbers of the controller that can change. Return whether its node exists."""
+        clients = (self._list, self._describe, self._get[CONTROLLER])
+        if not all(client.service_is_ready() for client in clients):
+            return False
+
+        def describe(response: Any) -> None:
+            self._ask(self._describe, DescribeParameters.Request(names=response.result.names), get)
+
+        def get(response: Any) -> None:
+            double = ParameterType.PARAMETER_DOUBLE
+            live = [each for each in response.descriptors if each.type == double and not each.read_only]
+
+            def give(values: dict[str, Any]) -> None:
+                take([_live(each, values[each.name]) for each in live if each.name in values])
+
+            self.read(CONTROLLER, [each.name for each in live], give)
+
+        self._ask(self._list, ListParameters.Request(), describe)
         return True
 
     def push(self, force: Array, body: str) -> None:
@@ -152,11 +195,23 @@ class Remote:
             self.look()
             self._velocity.wait_for_all_acked(_GOODBYE)
 
+    def _ask(self, client: Any, request: Any, read: Callable[[Any], None]) -> None:
+        """Send a request of the page itself; without an answer nothing happens."""
+        self._pending.append(("", client.call_async(request), time.monotonic(), read))
+
     def _call(self, asked: str, client: Any, request: Any, name: str, read: Callable[[Any], Answer]) -> None:
         if not client.service_is_ready():
             self._answered(Answer(asked, False, f"no node offers {name}: is the simulator up?"))
             return
         self._pending.append((asked, client.call_async(request), time.monotonic(), read))
+
+
+def _live(descriptor: Any, value: float) -> LiveParameter:
+    low, high = -math.inf, math.inf
+    if descriptor.floating_point_range:
+        bounds = descriptor.floating_point_range[0]
+        low, high = bounds.from_value, bounds.to_value
+    return LiveParameter(descriptor.name, float(value), low, high, descriptor.description)
 
 
 def _success(asked: str) -> Callable[[Any], Answer]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import cast
 
 import numpy as np
@@ -18,8 +20,9 @@ from bipedsim.ground import Ground
 from bipedsim.model import load_robot
 from bipedsim.view.page import Page
 from bipedsim_ros.live import Panel, RunningRobot, TeleopParams
+from bipedsim_ros.live.gains import STEPS, slider_range
 from bipedsim_ros.live.panel import command_of
-from bipedsim_ros.live.remote import Answer, Remote
+from bipedsim_ros.live.remote import Answer, LiveParameter, Remote
 from bipedsim_ros.loop import SimParams
 
 WORDS = st.dictionaries(st.sampled_from(["robot", "controller", "scenario", "ground", "record"]), st.text(max_size=12))
@@ -36,6 +39,8 @@ class Asked:
     """The requests of the controls to the nodes."""
 
     def __init__(self) -> None:
+        self.gains = [LiveParameter("posture.stiffness", 10.0, 0.0, 1000.0, "kp / kd")]
+        self.changes: list[tuple[str, float, str]] = []
         self.pushes: list[tuple[list[float], str]] = []
         self.velocities: list[tuple[float, ...]] = []
 
@@ -44,6 +49,13 @@ class Asked:
 
     def steer(self, velocity: tuple[float, ...]) -> None:
         self.velocities.append(velocity)
+
+    def read_live(self, take: Callable[[list[LiveParameter]], None]) -> bool:
+        take(self.gains)
+        return True
+
+    def change(self, asked: str, name: str, value: float, of: str) -> None:
+        self.changes.append((name, value, of))
 
 
 ASKED = Asked()
@@ -86,3 +98,43 @@ def test_a_page_that_is_closed_ends_its_drag_and_its_walk(panel: Panel) -> None:
     count = len(ASKED.pushes)
     panel.look()
     assert len(ASKED.pushes) == count
+
+
+def test_a_slider_sends_its_newest_value_and_shows_what_the_controller_has(panel: Panel) -> None:
+    """A drag makes many values; each change is sent after the answer to the one before."""
+    gains = panel._gains
+    panel.look()
+    (slider,) = gains._sliders.values()
+    assert (slider.value, slider.min, slider.max) == (10.0, 0.0, 40.0)
+    for value in (11.0, 12.0, 13.0):
+        slider.value = value
+        gains._slid(SimpleNamespace(client_id=1, target=slider), "posture.stiffness")
+    panel.look()
+    assert ASKED.changes == [("posture.stiffness", 13.0, "controller_node")]
+    slider.value = 14.0
+    gains._slid(SimpleNamespace(client_id=1, target=slider), "posture.stiffness")
+    gains._slid(SimpleNamespace(client_id=None, target=slider), "posture.stiffness")
+    panel.look()
+    assert len(ASKED.changes) == 1
+    panel.answered(Answer("posture.stiffness", True, "posture.stiffness = 13"))
+    panel.look()
+    assert ASKED.changes[1:] == [("posture.stiffness", 14.0, "controller_node")]
+    # The controller refuses it, and another program has set a value beyond the slider.
+    ASKED.gains = [LiveParameter("posture.stiffness", 90.0, 0.0, 1000.0, "kp / kd")]
+    panel.answered(Answer("posture.stiffness", False, "it is refused"))
+    panel.look()
+    assert (slider.value, slider.max) == (90.0, 90.0)
+    ASKED.gains = []
+    gains._due = 0.0
+    panel.look()
+    assert not gains._sliders
+
+
+@given(value=st.floats(-1e4, 1e4), low=st.sampled_from([-math.inf, -1e300, 0.0]), wide=st.floats(1e-3, 1e300))
+def test_the_range_of_a_slider_holds_its_value_within_the_limits(value: float, low: float, wide: float) -> None:
+    low = min(low, value)
+    parameter = LiveParameter("gain", value, low, value + wide, "")
+    first, last, step = slider_range(parameter)
+    assert low <= first <= value <= last <= value + wide
+    assert first < last
+    assert 0.0 < step <= (last - first) / STEPS

@@ -14,8 +14,9 @@ import rclpy
 from geometry_msgs.msg import Twist
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from ros_support import RosWorld
 
-from bipedsim_ros.live.remote import STANDING, Remote
+from bipedsim_ros.live.remote import CONTROLLER, STANDING, Answer, LiveParameter, Remote
 from bipedsim_ros.wire import relative, requested, topics
 
 pytestmark = pytest.mark.ros
@@ -98,3 +99,26 @@ def test_who_closes_the_page_leaves_a_robot_that_stands(walker: Walker) -> None:
     remote.stand()
     # No page is open any more.
     walker.until(lambda: walker.heard[-1] == 0.0)
+
+
+def test_live_parameters_of_a_controller_are_listed_and_changed(ros: RosWorld) -> None:
+    ros.start("controller_node", controller="posture")
+    answers: list[Answer] = []
+    found: list[list[LiveParameter]] = []
+    remote = Remote(ros.node, answers.append)
+
+    def listed() -> dict[str, LiveParameter]:
+        found.clear()
+        ros.until(lambda: remote.read_live(found.append), "the services of the node")
+        ros.until(lambda: (remote.look(), found)[1], "the list of parameters")
+        return {each.name: each for each in found[0]}
+
+    first = listed()
+    assert set(first) == {"posture.stiffness", "posture.damping"}
+    assert (first["posture.stiffness"].low, first["posture.stiffness"].high) == (0.0, 1000.0)
+    for value, good in ((20.0, True), (-5.0, False)):
+        answers.clear()
+        remote.change("gain", "posture.stiffness", value, of=CONTROLLER)
+        ros.until(lambda: (remote.look(), answers)[1], "an answer")
+        assert [answer.good for answer in answers] == [good]
+    assert listed()["posture.stiffness"].value == 20.0
