@@ -55,7 +55,7 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim_studies.identify.overlay import Measured, overlay, samples, samples_folder, write_text
     from bipedsim_studies.identify.report import as_json, as_text, plot, suggested_json, suggested_text
     from bipedsim_studies.identify.signals import sensor_noise, signals_of
-    from bipedsim_studies.identify.suggest import MOTIONS, Suggestion, suggestions
+    from bipedsim_studies.identify.suggest import MOTIONS, Suggestion, suggestions, write_suggestion
 
     if args.samples < 0 or (args.samples and not args.output):
         raise ConfigError("needs a number of at least 0, and --output", "--samples", args.samples)
@@ -81,21 +81,19 @@ def main(args: argparse.Namespace) -> int:
         lambda: "\n".join([as_text(result, delay), *(suggested_text(tried, result) if tried else ())]),
         lambda path: plot(result, title, path),
     )
-    if tried and tried[0].result is not None:
-        write_text(args.suggest, yaml.safe_dump(dict(tried[0].scenario), sort_keys=False))
-        if not args.json:
-            see = f"bipedsim run --robot {args.robot or robot.name} --scenario {args.suggest} --view"
-            print(f"wrote {args.suggest}; see it with: {see}")
+    lines = []
+    if args.suggest:
+        lines.append(write_suggestion(args.suggest, tried[0], args.robot or robot.name))
     if args.output:
         write_text(args.output, text)
         effect = f"bipedsim gap {args.recordings[0]} --hardware {args.output} --against ideal"
-        written = [f"wrote {args.output}; see the effect with: {effect}"]
-        if folder:
-            for k, text in enumerate(samples(robot, result, measured, args.samples), 1):
-                write_text(folder / f"{k:02}.yaml", text)
-            written.append(f"wrote {folder}; use them with: bipedsim score zmp --hardware {folder}/*.yaml")
-        if not args.json:
-            print("\n".join(written))
-    if not result.converged and not args.json:
-        print("the estimate has not converged: use more or longer recordings with more motion")
+        lines.append(f"wrote {args.output}; see the effect with: {effect}")
+    if folder:
+        for k, sample in enumerate(samples(robot, result, measured, args.samples), 1):
+            write_text(folder / f"{k:02}.yaml", sample)
+        lines.append(f"wrote {folder}; use them with: bipedsim score zmp --hardware {folder}/*.yaml")
+    if not result.converged:
+        lines.append("the estimate has not converged: use more or longer recordings with more motion")
+    if lines and not args.json:
+        print("\n".join(lines))
     return EXIT_OK if result.converged else EXIT_INCOMPLETE

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 
 from bipedsim.config import RunConfig, from_mapping
 from bipedsim.errors import BipedSimError
 from bipedsim.model import Robot
 from bipedsim.runs import Scenario, prepare, run
 from bipedsim_studies.identify.estimation import Estimate, with_more
+from bipedsim_studies.identify.overlay import write_text
 from bipedsim_studies.identify.signals import signals_of
 
 DURATION = 10.0
@@ -116,3 +119,20 @@ def _faults(summary: Mapping[str, Any]) -> Iterator[str]:
         yield f"{', '.join(summary['joint_stops'])} reach their limits"
     if (summary.get("torque_limited_fraction") or 0.0) > MOST_LIMITED:
         yield f"torques are at their limits during {summary['torque_limited_fraction']:.1%} of the time"
+
+
+def write_suggestion(path: Path, best: Suggestion, robot: str) -> str:
+    """Write the scenario of the best motion, and return a line that says so.
+
+    Args:
+        path: The file.
+        best: The best motion. No file is written if it fails, since all others fail too.
+        robot: Name or path of the robot, for the line.
+
+    Raises:
+        RecordingError: The file cannot be written.
+    """
+    if best.result is None:
+        return f"{path} is not written, because no motion succeeds"
+    write_text(path, yaml.safe_dump(dict(best.scenario), sort_keys=False))
+    return f"wrote {path}; see it with: bipedsim run --robot {robot} --scenario {path} --view"

@@ -62,3 +62,9 @@ def test_the_command_writes_the_scenario_of_the_best_motion(
     assert said[0]["identified"] >= said[1]["identified"]
     scenario = read_scenario(tmp_path / "next.yaml")
     assert (scenario.controller, scenario.velocity[0].vx) == ("zmp", 0.3)
+
+
+def test_without_a_motion_that_succeeds_no_file_is_written(tmp_path: Path) -> None:
+    failed = suggest.Suggestion("fall", {"duration": 1.0}, None, "it falls")
+    assert suggest.write_suggestion(tmp_path / "next.yaml", failed, "biped14")
+    assert not list(tmp_path.iterdir())
