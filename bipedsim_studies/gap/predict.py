@@ -15,7 +15,7 @@ from bipedsim.numerics import Array
 from bipedsim_studies.gap.floor import noise
 from bipedsim_studies.gap.models import GapModel
 from bipedsim_studies.gap.recorded import CommandSource, RobotRun
-from bipedsim_studies.gap.signals import channels, errors_at
+from bipedsim_studies.gap.signals import channel_names, channels, errors_at
 from bipedsim_studies.gap.starts import StartStates, estimate_starts
 from bipedsim_studies.gap.trivial import trivial_errors
 
@@ -37,6 +37,7 @@ class Gap:
         errors: Quantity to the errors (W, H, m) of its m channels; NaN where nothing was measured or predicted.
         trivial: The same for the simple rules, by their name.
         floor: Quantity to the noise (m,) of its measured channels.
+        channels: Quantity to the names of its m channels.
         skipped: Reason to the number of starts that were left out.
         diverged: Number of windows whose simulation left the finite numbers; later horizons have no errors.
     """
@@ -46,6 +47,7 @@ class Gap:
     errors: Mapping[str, Array]
     trivial: Mapping[str, Mapping[str, Array]]
     floor: Mapping[str, Array]
+    channels: Mapping[str, tuple[str, ...]]
     skipped: Mapping[str, int]
     diverged: int
 
@@ -80,6 +82,7 @@ def measure_gap(run: RobotRun, model: GapModel, progress: bool = False) -> Gap:
         {name: np.array([errors[name] for errors in found]) for name in measured},
         trivial_errors(run, [row + model.late for row in rows], ticks),
         {name: noise(values) for name, values in measured.items()},
+        channel_names(model.plant),
         windows.skipped,
         windows.diverged,
     )

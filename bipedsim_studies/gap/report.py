@@ -18,6 +18,8 @@ from bipedsim_studies.gap.predict import HORIZONS, Gap
 from bipedsim_studies.gap.signals import QUANTITIES
 from bipedsim_studies.gap.trivial import HELD
 
+WHERE, WORST = 0.200, 3
+"""Horizon [s] and number of the channels with the largest errors in the text."""
 FLAT = "flat"
 """Name of the ground of all predictions."""
 COLOURS = ("#1f77b4", "#d62728", "#7f7f7f", "#bcbd22")
@@ -44,6 +46,17 @@ def rms_errors(gaps: Sequence[Gap]) -> dict[str, dict[str, list[float]]]:
             if name in errors
         }
     return result
+
+
+def rms_of_channels(gap: Gap) -> dict[str, dict[str, list[float]]]:
+    """Return the rms errors of each channel over all windows: quantity to channel to one value per horizon."""
+    return {
+        name: {
+            channel: [rms(gap.errors[name][:, i, k]) for i in range(len(HORIZONS))]
+            for k, channel in enumerate(gap.channels[name])
+        }
+        for name in QUANTITIES
+    }
 
 
 def compared(first: Gap, second: Gap) -> dict[str, list[DifferenceInterval]]:
@@ -76,6 +89,7 @@ def as_json(gaps: Sequence[Gap], notes: Sequence[str]) -> dict[str, Any]:
         "diverged": {gap.label: gap.diverged for gap in gaps},
         "units": dict(QUANTITIES),
         "rms": rms_errors(gaps),
+        "rms_of_channels": {gap.label: rms_of_channels(gap) for gap in gaps},
         "noise": {name: rms(values) for name, values in gaps[0].floor.items()},
         "notes": list(notes),
     }
@@ -97,7 +111,7 @@ def as_text(gaps: Sequence[Gap], notes: Sequence[str], title: str) -> str:
     for name, predictors in rms_errors(gaps).items():
         rows.append([f"{name} [{QUANTITIES[name]}]", *([""] * len(heads)), _number(rms(gaps[0].floor[name]))])
         rows += [[f"  {predictor}", *map(_number, values), ""] for predictor, values in predictors.items()]
-    lines += ["", *aligned(rows, numbers=True)]
+    lines += ["", *aligned(rows, numbers=True), "", *_where(gaps)]
     if len(gaps) > 1:
         worse = no_better_than_held(gaps)
         first, second = (gap.label for gap in gaps)
@@ -113,6 +127,21 @@ def as_text(gaps: Sequence[Gap], notes: Sequence[str], title: str) -> str:
         if any(map(any, worse.values())):
             lines.append(f"(in brackets: both models are worse than {HELD!r}, so the difference says nothing)")
     return "\n".join(lines)
+
+
+def _where(gaps: Sequence[Gap]) -> list[str]:
+    """Return a table of the channels with the largest errors."""
+    at = HORIZONS.index(WHERE)
+    rows = [[f"largest rms errors after {1e3 * WHERE:g} ms", *(gap.label for gap in gaps)]]
+    of_models = [rms_of_channels(gap) for gap in gaps]
+    for name in QUANTITIES:
+        row = [f"{name} [{QUANTITIES[name]}]"]
+        for channels in of_models:
+            finite = {channel: values[at] for channel, values in channels[name].items() if np.isfinite(values[at])}
+            worst = sorted(finite, key=lambda channel: -finite[channel])[:WORST]
+            row.append(", ".join(f"{channel} {finite[channel]:.2g}" for channel in worst) or "-")
+        rows.append(row)
+    return aligned(rows)
 
 
 def _number(value: float) -> str:

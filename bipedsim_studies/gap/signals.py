@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pinocchio as pin
 
+from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim.sim import Observation
 from bipedsim_studies.gap.recorded import RobotRun
@@ -21,6 +22,14 @@ QUANTITIES = {
     "ankle torque": "N.m",
 }
 """Predicted quantities and their units."""
+
+
+def channel_names(robot: Robot) -> dict[str, tuple[str, ...]]:
+    """Return the names of the channels of each quantity."""
+    axes = ("x", "y", "z")
+    of_feet = tuple(f"{sole.name} {axis}" for sole in robot.soles for axis in axes)
+    joints = tuple(robot.joint_names)
+    return dict(zip(QUANTITIES, (joints, joints, axes, axes, axes, of_feet, of_feet), strict=True))
 
 
 def errors_at(run: RobotRun, row: int, predicted: Observation) -> dict[str, Array]:

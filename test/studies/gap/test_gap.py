@@ -22,6 +22,7 @@ from bipedsim_studies.gap.models import make_model
 from bipedsim_studies.gap.paired import DifferenceInterval, difference
 from bipedsim_studies.gap.predict import HORIZONS, Gap, measure_gap
 from bipedsim_studies.gap.recorded import CommandSource, RobotRun, robot_run
+from bipedsim_studies.gap.report import rms_of_channels
 from bipedsim_studies.gap.signals import QUANTITIES
 
 MS_10, MS_50, MS_200, MS_1000 = range(4)
@@ -115,6 +116,19 @@ def test_wrong_hardware_is_worse_with_certainty(
     back = worse(other, gap_of_realistic, SPEEDS, MS_50)
     assert back.high < 0.0
     assert back.mean == pytest.approx(-interval.mean)
+
+
+@pytest.mark.parametrize("joint", ["l_knee", "r_hip_roll"])
+def test_the_channels_tell_in_which_joint_the_model_is_wrong(
+    realistic: RobotRun, gap_of_realistic: Gap, robot: Robot, joint: str
+) -> None:
+    wrong = gap(realistic, robot, {"preset": "realistic", "viscous_friction": {joint: 8.0}})
+    right = rms_of_channels(gap_of_realistic)[SPEEDS]
+    ratio = {name: values[MS_50] / right[name][MS_50] for name, values in rms_of_channels(wrong)[SPEEDS].items()}
+    assert max(ratio, key=lambda name: ratio[name]) == joint
+    for name in QUANTITIES:
+        squares = np.square([values[MS_50] for values in rms_of_channels(wrong)[name].values()])
+        assert np.sqrt(squares.mean()) == pytest.approx(error(wrong, name, MS_50), rel=1e-9)
 
 
 def test_a_window_has_the_same_bits_whatever_came_before_it(realistic: RobotRun, robot: Robot) -> None:
