@@ -275,7 +275,8 @@ class BagRows:
         # Columns that are not requested are read-only.
         if self._bag.custom_data.get("ft_sign") == "-1" and out.ankle_wrench.flags.writeable:
             np.negative(out.ankle_wrench, out=out.ankle_wrench)
-        if self._decoders.commands:
+        # A simulated robot reports what its drives were asked for.
+        if self._decoders.commands and not self._run:
             self._commands.put(out, rows, self._robot)
         self._put_other_topics(out, rows)
         if self._decoders.wants_plates:
@@ -368,7 +369,9 @@ class BagRows:
                 taken.append((at, self._changes[-1][0], len(self._changes) - 1))
         if taken:
             times, stamps, numbers = np.array(taken, dtype=np.int64).T
-            self._segments.add(CHANGES, TopicMessages(times, stamps, {LABELLED: numbers[:, None].astype(np.float64)}))
+            self._segments.add(
+                CHANGES, TopicMessages(times, times, stamps, {LABELLED: numbers[:, None].astype(np.float64)})
+            )
 
     def _put_changes(self, out: Recording, rows: AlignedRows) -> None:
         """Add the changed parameters that belong to ``rows``."""

@@ -30,7 +30,6 @@ from bipedsim.recording.schema import (
     PLATE_GEOMETRY,
     PLATE_SIGNALS,
     READOUTS,
-    RUN,
     USER_TOPICS,
     VERTEX_FORCES,
     columns_on,
@@ -62,8 +61,7 @@ class TopicDecoders:
         topics = {JOINT_STATES, *(column.topic for column in definitions)}
         self.carriers = tuple(topic for topic in CARRIERS if topic in topics)
         self.wants_plates = columns is None or "force_plates" in columns
-        # A simulated robot reports what its drives were asked for.
-        self.commands = () if RUN in bag.types else tuple(column.sent for column in definitions if column.sent)
+        self.commands = tuple(column.sent for column in definitions if column.sent)
         self.counts: Counter[str] = Counter()
         self.signals: dict[str, dict[str, list[str]]] = {}
         self.without_columns: dict[str, str] = {}
@@ -109,7 +107,7 @@ class TopicDecoders:
             sound &= timed
             stamp = np.rint(np.where(sound, t, 0.0) * 1e9).astype(np.int64)
         stamped = topic not in (FALLEN, *self.commands) and not topic.startswith(READOUTS)
-        return TopicMessages(arrived, stamp, table.values, stamped).rows(as_slice(sound))
+        return TopicMessages(arrived, block.publish_time, stamp, table.values, stamped).rows(as_slice(sound))
 
     def _signals_in(self, topic: str, decoder: Decoder, block: Block, arrived: Integers) -> TopicMessages | None:
         """Return the messages of a topic of a user's node, assigned to rows by their time of reception."""
@@ -120,7 +118,7 @@ class TopicDecoders:
             return None
         if decoder.labels is not None and topic not in self.signals:
             self.signals[topic] = signal_names(topic, table)
-        messages = TopicMessages(arrived, np.zeros_like(table.stamp), table.values, stamped=False)
+        messages = TopicMessages(arrived, block.publish_time, np.zeros_like(table.stamp), table.values, stamped=False)
         return messages.rows(as_slice(sound))
 
     def _decoder_of(self, topic: str) -> Decoder | None:

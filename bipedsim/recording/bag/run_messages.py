@@ -34,6 +34,10 @@ class RunMessages:
             except RecordingError as error:
                 self.errors.append(f"{RUN}: a message is unreadable ({error}): the run cannot be simulated again")
 
+    def __bool__(self) -> bool:
+        """Return whether there were any messages, so that the bag is from a simulator."""
+        return bool(self._messages or self.errors)
+
     def run(self, back: int) -> dict[str, Any]:
         """Return the data for simulating a segment again, ``back`` segments from the end; {} if the bag lacks them."""
         starts = [i for i, message in enumerate(self._messages) if not {*EVENTS, STATISTICS} & message.keys()]

@@ -20,6 +20,8 @@ LATE_NS = 10_000_000_000
 NEAR_NS = 5 * NS_PER_S
 """Maximum time between a reset of the joint states and the reset of another topic, on the recorder's clock [ns]. A lost
 message delays all later ones of its topic until DDS sends it again, which it may do only every 3 s."""
+AGREE = 0.25
+"""Largest difference of two latencies, as a share of the time between two rows, at which two clocks agree."""
 END = 2**63 - 1
 """A time after all messages [ns]."""
 LABELLED = "data"
@@ -28,13 +30,14 @@ LABELLED = "data"
 
 @dataclass(eq=False)
 class TopicMessages:
-    """Messages of a topic: times of reception [ns], stamps [ns] (0 without header), and numbers.
+    """Messages of a topic: times of reception and of sending [ns], stamps [ns] (0 without header), and numbers.
 
     Attributes:
         stamped: Whether stamps assign the messages to rows; otherwise times of reception do.
     """
 
     arrived: Integers
+    sent: Integers
     stamp: Integers
     values: dict[str, Array]
     stamped: bool = True
@@ -45,7 +48,7 @@ class TopicMessages:
     def rows(self, rows: Any) -> TopicMessages:
         """Return some of the messages; a slice gives views."""
         values = {name: value[rows] for name, value in self.values.items()}
-        return TopicMessages(self.arrived[rows], self.stamp[rows], values, self.stamped)
+        return TopicMessages(self.arrived[rows], self.sent[rows], self.stamp[rows], values, self.stamped)
 
     @classmethod
     def joined(cls, parts: Sequence[TopicMessages]) -> TopicMessages:
@@ -53,8 +56,10 @@ class TopicMessages:
         if len(parts) == 1:
             return parts[0]
         values = {name: np.concatenate([part.values[name] for part in parts]) for name in parts[0].values}
-        arrived, stamp = (np.concatenate([getattr(part, name) for part in parts]) for name in ("arrived", "stamp"))
-        return cls(arrived, stamp, values, parts[0].stamped)
+        arrived, sent, stamp = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("arrived", "sent", "stamp")
+        )
+        return cls(arrived, sent, stamp, values, parts[0].stamped)
 
 
 class Segments:
@@ -290,6 +295,24 @@ class AlignedRows:
         last = np.searchsorted(self._all.arrived, table.arrived, side="right") - 1
         valid = last >= 0
         return np.searchsorted(self.stamp, self._all.stamp[last[valid]]), table.rows(valid)
+
+    def sent_after(self, topic: str) -> tuple[Integers, TopicMessages | None]:
+        """Return rows and messages of a topic that is sent as an answer to joint states; None if there are none.
+
+        A message belongs to the row of the last joint states that were sent before it, or to -1 if that is in earlier
+        rows. Times of sending can be compared if the clocks of both publishers agree, which shows in latencies that
+        differ by less than ``AGREE`` of the time between two rows. Otherwise times of reception decide.
+        """
+        table, joints = self._tables.get(topic), self._all
+        if table is None or not len(table):
+            return np.zeros(0, dtype=np.int64), None
+        theirs, ours = table.arrived, joints.arrived
+        latencies = [float(np.median(each.arrived - each.sent)) for each in (table, joints)]
+        if len(self.stamp) > 1 and abs(latencies[0] - latencies[1]) < AGREE * float(np.median(np.diff(self.stamp))):
+            theirs, ours = table.sent, np.maximum.accumulate(joints.sent)
+        last = np.searchsorted(ours, theirs, side="right") - 1
+        rows = np.where(last < 0, -1, np.searchsorted(self.stamp, joints.stamp[np.maximum(last, 0)]))
+        return np.maximum.accumulate(rows), table
 
     def arrival(self, topic: str, k: int) -> int:
         """Return the time of reception of entry ``k`` of :meth:`unstamped` [ns]."""

@@ -42,8 +42,8 @@ class _Sent(NamedTuple):
 class SentCommands:
     """Write the commands that a controller sent to the columns of commands.
 
-    These messages have no stamps. A message that is received after a row acts in the step to the next row, and until
-    a newer one replaces it.
+    These messages have no stamps. A message that is sent after a row acts in the step to the next row, and until a
+    newer one replaces it.
 
     Args:
         decoders: Decoders of the topics.
@@ -82,10 +82,10 @@ class SentCommands:
         shape = 1, robot.nu if robot else 0, _COLUMN[topic].width
         absent = _Sent(np.array([-1]), np.array([-np.inf]), np.full(shape, np.nan))
         sent, before = self._newest.get(topic, absent), np.array([-1])
-        at, table = rows.unstamped(topic)
+        at, table = rows.sent_after(topic)
         numbers = None if table is None else self._per_joint(topic, table.values[LABELLED], robot)
         if table is not None and numbers is not None:
-            sent, before = sent.and_then(_Sent(table.arrived, out.t[at], numbers)), np.append(before, at)
+            sent, before = sent.and_then(_Sent(table.arrived, out.t[np.maximum(at, 0)], numbers)), np.append(before, at)
         newest = np.searchsorted(before, np.arange(len(out))) - 1
         self._newest[topic] = sent.rows(slice(-1, None))
         return sent.rows(newest)

@@ -13,7 +13,7 @@ MS = 1_000_000
 
 def messages(arrived: list[int], stamps: list[int]) -> TopicMessages:
     numbers = np.arange(len(stamps), dtype=np.float64)[:, None]
-    return TopicMessages(np.array(arrived) * MS, np.array(stamps) * MS, {LABELLED: numbers})
+    return TopicMessages(np.array(arrived) * MS, np.array(arrived) * MS, np.array(stamps) * MS, {LABELLED: numbers})
 
 
 @pytest.mark.parametrize("first_after_reset", [495, 502])

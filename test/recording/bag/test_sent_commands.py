@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from recording_support import joint_state, labelled, serialise, write_bag
+from recording_support import T0, joint_state, labelled, serialise, topic, write_bag
 
 from bipedsim.errors import IncompleteWarning
 from bipedsim.model import load_robot
 from bipedsim.recording import Recording, load_recording
 from bipedsim.recording.bag import segments
+from bipedsim.recording.bag.reader import BagWriter
 from bipedsim.recording.schema import RUN
 
 ROBOT = load_robot("biped14")
@@ -41,7 +42,10 @@ def impedance(blocks: tuple[str, ...], values: object) -> Message:
 
 
 def read(path: Path, messages: list[Message], robot: str = ROBOT.name) -> Recording:
-    write_bag(path, messages, {"robot": robot}).close()
+    bag = write_bag(path, messages, {"robot": robot})
+    # The recorder declares all topics of a simulator before it knows whether there is one.
+    bag.add_topic(topic(RUN, "std_msgs/msg/String"))
+    bag.close()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IncompleteWarning)
         return load_recording(path).in_order(ROBOT.joint_names)
@@ -115,3 +119,35 @@ def test_messages_that_fit_no_robot_are_counted(tmp_path: Path) -> None:
         recording = load_recording(tmp_path / "unknown")
     assert np.isnan(recording.joint_command).all()
     assert any(note.startswith(f"{TORQUE}: 1 of 1 messages left out") for note in recording.notes)
+
+
+@pytest.mark.parametrize(
+    ("offset_ms", "by_sending"),
+    [pytest.param(0.0, True, id="one clock"), pytest.param(-30.0, False, id="a clock that is late")],
+)
+@pytest.mark.parametrize("rows", [7, 8192])
+def test_messages_that_overtake_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, offset_ms: float, by_sending: bool, rows: int
+) -> None:
+    """The recorder receives some commands before the joint states that they answer, or after the next ones.
+
+    The order of sending tells the truth, unless the controller's clock is another one.
+    """
+    rng, n = np.random.default_rng(3), 60
+    sent: list[tuple[float, float, Message]] = []
+    for k in range(n):
+        at = 1e3 * PERIOD * k
+        sent.append((at, at + rng.uniform(0.1, 0.5), row(k)))
+        late = rng.choice([0.2, 9.5], p=[0.8, 0.2])
+        sent.append((at + 1.0 + offset_ms, at + 1.0 + late, torque(np.full(ROBOT.nu, float(k)))))
+    bag = BagWriter(tmp_path / "bag", {"robot": ROBOT.name})
+    channels = {name: bag.add_topic(topic(name, kind)) for _, _, (name, kind, _) in sent[:2]}
+    for at, received, (name, _, data) in sorted(sent, key=lambda message: message[1]):
+        bag.add_message(channels[name], T0 + round(1e6 * received), T0 + round(1e6 * at), data)
+    bag.flush()
+    bag.close()
+    monkeypatch.setattr(segments, "ROWS", rows)
+    found = load_recording(tmp_path / "bag").in_order(ROBOT.joint_names).joint_command[1:, 0]
+    right = found == np.arange(n - 1.0)
+    assert right.all() == by_sending
+    assert right.mean() > 0.7

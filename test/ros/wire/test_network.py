@@ -207,8 +207,8 @@ def test_a_reader_that_stood_still_for_seconds_loses_nothing_that_a_history_hold
                     assert burst.stdout.readline() == "published\n"
 
                 def recorded(stamp: int) -> int:
-                    # The recorder subscribes before its first file is there.
-                    if not any(tmp_path.glob("bag/*.mcap")):
+                    # The recorder subscribes before its first file has a beginning.
+                    if not any(file.stat().st_size for file in tmp_path.glob("bag/*.mcap")):
                         return 0
                     return ticks_in(Bag(tmp_path / "bag"), "/left_foot/cop").count(1000 * stamp)
 
