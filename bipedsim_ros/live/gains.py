@@ -20,7 +20,7 @@ STEPS = 200
 def slider_range(parameter: LiveParameter) -> tuple[float, float, float]:
     """Return first and last value and step of a slider; the step is a power of ten."""
     reach = WIDEST * max(abs(parameter.value), 0.25)
-    first = max(parameter.low, -reach if parameter.value < 0.0 else 0.0)
+    first = max(parameter.low, -reach)
     last = min(parameter.high, max(reach, first + reach))
     return first, last, 10.0 ** math.floor(math.log10((last - first) / STEPS))
 
@@ -50,7 +50,8 @@ class Gains:
             self._remote.change(self._sent, self._sent, self._wanted.pop(self._sent), of=CONTROLLER)
         if time.monotonic() >= self._due and not self._sent:
             self._due = time.monotonic() + RENEWED
-            self._remote.read_live(self._take)
+            if not self._remote.read_live(self._take):
+                self._take([])
 
     def answered(self, asked: str) -> None:
         """Continue after the answer to a change; the page then shows what the node has."""
@@ -58,7 +59,8 @@ class Gains:
             self._sent, self._due = "", 0.0
 
     def _take(self, parameters: list[LiveParameter]) -> None:
-        """Show the values, with other sliders if the controller is another one."""
+        """Show the values, with other sliders if the controller is another one, and without a controller none."""
+        parameters = [each for each in parameters if each.low < each.high]
         if [each.name for each in parameters] != list(self._sliders):
             self._build(parameters)
         for each in parameters:

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from geometry_msgs.msg import WrenchStamped
@@ -127,16 +128,18 @@ class Remote:
             return False
 
         def describe(response: Any) -> None:
-            self._ask(self._describe, DescribeParameters.Request(names=response.result.names), get)
+            names = response.result.names
+            self._ask(self._describe, DescribeParameters.Request(names=names), partial(get, names))
 
-        def get(response: Any) -> None:
+        def get(names: Sequence[str], response: Any) -> None:
             double = ParameterType.PARAMETER_DOUBLE
-            live = [each for each in response.descriptors if each.type == double and not each.read_only]
+            described = zip(names, response.descriptors, strict=True)
+            live = {name: each for name, each in described if each.type == double and not each.read_only}
 
             def give(values: dict[str, Any]) -> None:
-                take([_live(each, values[each.name]) for each in live if each.name in values])
+                take([_live(name, live[name], value) for name, value in values.items()])
 
-            self.read(CONTROLLER, [each.name for each in live], give)
+            self.read(CONTROLLER, list(live), give)
 
         self._ask(self._list, ListParameters.Request(), describe)
         return True
@@ -201,17 +204,18 @@ class Remote:
 
     def _call(self, asked: str, client: Any, request: Any, name: str, read: Callable[[Any], Answer]) -> None:
         if not client.service_is_ready():
-            self._answered(Answer(asked, False, f"no node offers {name}: is the simulator up?"))
+            node = name.partition("/")[0]
+            self._answered(Answer(asked, False, f"no node offers {name}: is {node} up?"))
             return
         self._pending.append((asked, client.call_async(request), time.monotonic(), read))
 
 
-def _live(descriptor: Any, value: float) -> LiveParameter:
+def _live(name: str, descriptor: Any, value: float) -> LiveParameter:
     low, high = -math.inf, math.inf
     if descriptor.floating_point_range:
         bounds = descriptor.floating_point_range[0]
         low, high = bounds.from_value, bounds.to_value
-    return LiveParameter(descriptor.name, float(value), low, high, descriptor.description)
+    return LiveParameter(name, float(value), low, high, descriptor.description)
 
 
 def _success(asked: str) -> Callable[[Any], Answer]:

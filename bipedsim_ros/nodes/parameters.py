@@ -140,11 +140,13 @@ class Parameters:
     def _declare_field(
         self, field: dataclasses.Field[Any], kind: Any, prefix: str, value: Any, read_only: bool
     ) -> None:
-        descriptor = descriptor_of(field, kind, read_only)
+        # rclpy keeps the descriptor and writes the name into it, so each parameter needs its own.
         if _is_mapping(kind):
             for key, entry in (value or {}).items():
+                descriptor = descriptor_of(field, kind, read_only)
                 self._node.declare_parameter(f"{prefix}{field.name}.{key}", entry, descriptor, ignore_override=True)
         elif value is not None:
+            descriptor = descriptor_of(field, kind, read_only)
             self._node.declare_parameter(prefix + field.name, _to_ros(value), descriptor, ignore_override=True)
 
     def refuse_unknown(self) -> None:

@@ -29,9 +29,18 @@ def external_forces(recording: Recording) -> Iterator[str]:
 
 
 def _pushes(recording: Recording) -> list[tuple[float, float]]:
-    """Return begin and end of the pushes of the robot [s]: those planned in a run, or those that a bag contains."""
-    if recording.pushes:
+    """Return begin and end of the pushes of the robot [s]: those that the run contains, or else those planned.
+
+    A push ends the one before; without a force it does nothing else.
+    """
+    if "pushes" not in recording.run:
         return list(recording.pushes)
-    requested = [push for push in recording.run.get("pushes", ()) if push["body"] not in recording.objects]
-    begins = [push["t"] + push["after"] for push in requested]
-    return [(begin, begin + push["duration"]) for begin, push in zip(begins, requested, strict=True)]
+    requested = [push for push in recording.run["pushes"] if push["body"] not in recording.objects]
+    pushes = sorted((push["t"] + push["after"], push["duration"], any(push["wrench"])) for push in requested)
+    nexts = [*(begin for begin, _, _ in pushes), np.inf][1:]
+    last = float(recording.t[-1]) if len(recording) else 0.0
+    return [
+        (begin, min(begin + duration, following, last))
+        for (begin, duration, pushes_it), following in zip(pushes, nexts, strict=True)
+        if pushes_it and begin <= last
+    ]

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--suggest",
         type=Path,
         metavar="YAML",
-        help="simulate further motions with the identified robot, and write the scenario that would tell the most",
+        help="simulate further motions with the identified robot, and write the scenario that identifies the most",
     )
     add_output(parser)
 
@@ -44,10 +44,8 @@ def main(args: argparse.Namespace) -> int:
     """
     # BLAS reads this when numpy is loaded. Threads cost more than they gain here, and change the last bits.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    import yaml
-
     from bipedsim.analysis import load_run, robot_of
-    from bipedsim.config import ProgressBar
+    from bipedsim.config import ProgressBar, yaml_value
     from bipedsim.errors import EXIT_INCOMPLETE, EXIT_OK, ConfigError
     from bipedsim.model import load_robot
     from bipedsim_studies.identify.delay import command_delay
@@ -65,15 +63,14 @@ def main(args: argparse.Namespace) -> int:
     signals = [signals_of(each, robot, str(path)) for path, each in zip(args.recordings, recordings, strict=True)]
     with ProgressBar(total=ITERATIONS, desc="identify", unit="iteration", disable=not shows_progress(args)) as bar:
         result = estimate(robot, signals, bar.update)
-    longest = max(recordings, key=len)
-    delay = command_delay(longest)
+    delay = max(filter(None, map(command_delay, recordings)), key=lambda found: found[1], default=None)
     seconds = None if delay is None else delay[0]
-    measured = Measured(args.recordings, seconds, sensor_noise(recordings))
+    measured = Measured(args.recordings, seconds, sensor_noise(recordings, robot))
     text = overlay(robot, result, measured)
     tried: list[Suggestion] = []
     if args.suggest:
         with ProgressBar(total=len(MOTIONS), desc="suggest", unit="motion", disable=not shows_progress(args)) as bar:
-            tried = suggestions(robot, result, yaml.safe_load(text), bar.update)
+            tried = suggestions(robot, result, yaml_value(text), bar.update)
     title = f"{robot.name}: parameters from {sum(len(each) for each in signals) / 50:.0f} s"
     output(
         args,
@@ -82,16 +79,17 @@ def main(args: argparse.Namespace) -> int:
         lambda path: plot(result, title, path),
     )
     lines = []
+    of_robot = f"--robot {args.robot or recordings[0].robot_source}"
     if args.suggest:
-        lines.append(write_suggestion(args.suggest, tried[0], args.robot or robot.name))
+        lines.append(write_suggestion(args.suggest, tried[0], of_robot))
     if args.output:
         write_text(args.output, text)
-        effect = f"bipedsim gap {args.recordings[0]} --hardware {args.output} --against ideal"
+        effect = f"bipedsim gap {args.recordings[0]} {of_robot} --hardware {args.output} --against ideal"
         lines.append(f"wrote {args.output}; see the effect with: {effect}")
     if folder:
         for k, sample in enumerate(samples(robot, result, measured, args.samples), 1):
             write_text(folder / f"{k:02}.yaml", sample)
-        lines.append(f"wrote {folder}; use them with: bipedsim score zmp --hardware {folder}/*.yaml")
+        lines.append(f"wrote {folder}; use them with: bipedsim score zmp {of_robot} --hardware {folder}/*.yaml")
     if not result.converged:
         lines.append("the estimate has not converged: use more or longer recordings with more motion")
     if lines and not args.json:

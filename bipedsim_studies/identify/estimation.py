@@ -102,7 +102,7 @@ class Estimate:
 
     @property
     def identified(self) -> Flags:
-        """Whether the data tell each number (p,) as precisely as its kind asks for."""
+        """Whether each number (p,) is known as precisely as its kind asks for."""
         kinds = [KINDS[kind] for kind in self.parameters.kinds]
         # A mass is a logarithm: its share is the number itself.
         shares = [1.0 if name == "mass" else abs(x) for name, x in zip(self.parameters.kinds, self.values, strict=True)]
@@ -163,9 +163,19 @@ def with_more(robot: Robot, result: Estimate, signals: Signals) -> Estimate:
     p = result.parameters
     sums, _ = _sums(Equations(robot, p), [signals], [predicted(signals)], result.values, result.model_errors)
     _, alone = sums.solved(p, result.values)
-    # Both covariances contain the expectation before the data.
-    information = np.linalg.inv(result.covariance) + np.linalg.inv(alone) - np.diag(p.spread**-2.0)
-    return replace(result, covariance=np.linalg.inv(information))
+    total = sum(_information(covariance, p.spread) for covariance in (result.covariance, alone))
+    scaled = np.linalg.inv(np.eye(len(p)) + total)
+    return replace(result, covariance=scaled * np.outer(p.spread, p.spread))
+
+
+def _information(covariance: Array, spread: Array) -> Array:
+    """Return the information (p, p) of data alone, in units of the expectation before the data.
+
+    An estimate of the covariance may exceed this expectation in some directions; there is no information in them.
+    """
+    directions, axes = np.linalg.eigh(np.linalg.inv(covariance / np.outer(spread, spread)))
+    information: Array = (axes * np.maximum(directions - 1.0, 0.0)) @ axes.T
+    return information
 
 
 def _sums(

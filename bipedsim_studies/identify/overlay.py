@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
+from bipedsim.config import yaml_value
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, body_links
 from bipedsim.numerics import Array
@@ -47,7 +48,7 @@ def samples(robot: Robot, result: Estimate, measured: Measured, n: int) -> Itera
     """Yield the YAML texts of ``n`` robots, drawn from the distribution of the estimate; always the same ones."""
     rng = np.random.default_rng(0)
     for k in range(n):
-        values = yaml.safe_load(overlay(robot, result.drawn(rng), measured))
+        values = yaml_value(overlay(robot, result.drawn(rng), measured))
         text = yaml.safe_dump(values, sort_keys=False, default_flow_style=None, width=120)
         yield f"# Robot {k + 1} that the recordings of {robot.name} allow; see docs/identify.md.\n{text}"
 
@@ -77,7 +78,7 @@ def write_text(path: Path, text: str) -> None:
 def _head(robot: Robot, result: Estimate, measured: Measured) -> Iterator[str]:
     today = datetime.date.today().isoformat()
     yield f"# Hardware of {robot.name}, identified on {today} from {', '.join(map(str, measured.sources))}."
-    yield "# Comments: 95 % interval, and whether the recordings tell the number."
+    yield "# Comments: 95 % interval, and whether the recordings identify the number."
     if not result.converged:
         yield "# The estimate has not converged."
 
@@ -105,8 +106,8 @@ def _bodies(robot: Robot, result: Estimate) -> Iterator[str]:
         yield f"  {links[joint]}:"
         interval = f"{inertia.mass / ratio:.4g} to {inertia.mass * ratio:.4g} kg"
         yield f"    mass: {_number(inertia.mass)}  # {interval}, {told}"
-        half, tells = result.half_width[columns[1:4]], result.identified[columns[1:4]]
-        known = ", ".join(axis for axis, yes in zip("xyz", tells, strict=True) if yes)
+        half, axes = result.half_width[columns[1:4]], result.identified[columns[1:4]]
+        known = ", ".join(axis for axis, yes in zip("xyz", axes, strict=True) if yes)
         yield f"    com: {_list(inertia.lever)}  # +-{1e3 * half.max():.2g} mm at most; identified: {known or 'none'}"
         i = inertia.inertia
         names = {"ixx": i[0, 0], "iyy": i[1, 1], "izz": i[2, 2], "ixy": i[0, 1], "ixz": i[0, 2], "iyz": i[1, 2]}

@@ -1,4 +1,4 @@
-"""Define the parameters of a robot that its recordings can tell, and what is expected before any data."""
+"""Define the parameters of a robot that its recordings can identify, and what is expected before any data."""
 
 from __future__ import annotations
 

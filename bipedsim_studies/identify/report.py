@@ -61,7 +61,7 @@ def as_json(result: Estimate, delay: float | None) -> dict[str, Any]:
     return {
         "converged": result.converged,
         "command_delay_s": delay,
-        "unexplained_torque_Nm": {joint: asdict(each) for joint, each in result.unexplained.items()},
+        "unexplained_torque": {joint: asdict(each) for joint, each in result.unexplained.items()},
         "parameters": rows,
     }
 
@@ -74,7 +74,7 @@ def _half_widths(result: Estimate) -> Array:
 
 
 def as_text(result: Estimate, delay: tuple[float, float] | None) -> str:
-    """Return the table of identified numbers, and those that the recordings do not tell."""
+    """Return the table of identified numbers, and those that the recordings do not identify."""
     return "\n".join([*_identified(result), *_unknown(result), *_rest(result), *_delay(delay)])
 
 
@@ -134,16 +134,16 @@ def _rest(result: Estimate) -> Iterator[str]:
 
 def _delay(delay: tuple[float, float] | None) -> Iterator[str]:
     if delay is None:
-        yield "\ncommand delay: unknown, no column joint_command in the recordings, or the efforts do not follow it"
+        yield "\ncommand delay: unknown; no recording has torque commands for 0.1 s that the efforts follow"
     else:
         explained = f"({delay[1]:.1%} of the changes explained)"
         yield f"\ncommand delay: {1e3 * delay[0]:.2f} ms from command to measured effort {explained}"
 
 
 def suggested_text(suggestions: Sequence[Suggestion], result: Estimate) -> Iterator[str]:
-    """Yield the table of motions that were tried in simulation, and what the best one would tell."""
+    """Yield the table of motions that were tried in simulation, and the gain of the best one."""
     before = int(result.identified.sum())
-    yield f"\nmotions of {DURATION:g} s, simulated with these numbers: what a recording of each would tell in addition"
+    yield f"\nmotions of {DURATION:g} s, simulated with these numbers, and the effect of a recording of each"
     rows: list[tuple[str, ...]] = [("motion", "identified", "intervals", "")]
     for each in suggestions:
         if each.result is None:

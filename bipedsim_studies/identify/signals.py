@@ -90,8 +90,8 @@ class Signals:
         """Index (n,) in ``PHASES`` of each row. A touchdown begins with the first row on the ground."""
         air = np.asarray(self.airborne.any(axis=1))
         lands = np.zeros(len(self), dtype=np.bool_)
-        for first, last in true_runs(air):
-            lands[last : last + round(LANDING * RATE)] = first < last
+        for _, last in true_runs(air):
+            lands[last : last + round(LANDING * RATE)] = True
         return np.where(air, 1, np.where(lands, 2, 0))
 
 
@@ -137,7 +137,7 @@ def signals_of(recording: Recording, robot: Robot, source: str = "the recording"
     Raises:
         RecordingError: A joint, a foot, columns or rows are missing, or something else touches the robot.
     """
-    recording = _in_order(recording, robot, source)
+    recording = in_order(recording, robot, source)
     dt = _checked(recording, source)
 
     def mid(values: Array) -> Array:
@@ -186,37 +186,51 @@ def signals_of(recording: Recording, robot: Robot, source: str = "the recording"
 NOISELESS = 1e-6
 """Standard deviation up to which a channel counts as one without noise, in its unit."""
 _SENSORS = {
-    "velocity_noise": ("joint_velocity", slice(None)),
-    "gyro_noise": ("imu_angular_velocity", slice(None)),
-    "accelerometer_noise": ("imu_linear_acceleration", slice(None)),
-    "force_noise": ("ankle_wrench", slice(3)),
-    "torque_noise": ("ankle_wrench", slice(3, 6)),
+    "velocity_noise": ("joint_velocity", slice(None), False),
+    "gyro_noise": ("imu_angular_velocity", slice(None), False),
+    "accelerometer_noise": ("imu_linear_acceleration", slice(None), True),
+    "force_noise": ("ankle_wrench", slice(3), True),
+    "torque_noise": ("ankle_wrench", slice(3, 6), True),
 }
-"""Hardware parameter with the noise of a sensor to the column with its numbers, and the part of each vector."""
+"""Hardware parameter with the noise of a sensor to the column with its numbers, the part of each vector, and whether
+the sensor measures how torques shake the robot. A velocity is their integral, and shakes much less than its noise."""
 
 
-def sensor_noise(recordings: Sequence[Recording]) -> dict[str, float]:
+def sensor_noise(recordings: Sequence[Recording], robot: Robot) -> dict[str, float]:
     """Return the noise of each sensor: hardware parameter to the median of the standard deviations of its channels.
 
     A controller turns noise into torques, which shake the robot. Accelerometer and ankle sensors measure this, so the
     part that follows the efforts of a tick and the one before is removed. The recording with the least rest counts.
     Channels without noise are left out, such as those that a load cell does not measure.
+
+    Args:
+        recordings: Recordings that :func:`signals_of` accepts.
+        robot: The robot.
     """
     result: dict[str, float] = {}
     for recording in recordings:
-        efforts = np.hstack([recording.joint_effort[1:], recording.joint_effort[:-1]])
-        for name, (column, part) in _SENSORS.items():
-            signal = getattr(recording, column)[1:, ..., part].reshape(len(efforts), -1)
-            follows = np.linalg.lstsq(np.diff(efforts, 3, axis=0), np.diff(signal, 3, axis=0))[0]
-            deviations = noise(signal - efforts @ follows)
+        ordered = in_order(recording, robot, "the recording")
+        efforts = np.hstack([ordered.joint_effort[1:], ordered.joint_effort[:-1]])
+        # A regression with as many numbers also removes a part of the noise.
+        rest = np.sqrt(max(1.0 - efforts.shape[1] / len(efforts), 0.1))
+        for name, (column, part, shaken) in _SENSORS.items():
+            signal = getattr(ordered, column)[1:, ..., part].reshape(len(efforts), -1)
+            deviations = noise(signal)
+            if shaken:
+                follows = np.linalg.lstsq(np.diff(efforts, 3, axis=0), np.diff(signal, 3, axis=0))[0]
+                deviations = noise(signal - efforts @ follows) / rest
             if (deviations > NOISELESS).any():
                 found = float(np.median(deviations[deviations > NOISELESS]))
                 result[name] = min(result.get(name, np.inf), found)
     return result
 
 
-def _in_order(recording: Recording, robot: Robot, source: str) -> Recording:
-    """Return the recording with joints and ankle wrenches in the order of the robot."""
+def in_order(recording: Recording, robot: Robot, source: str) -> Recording:
+    """Return the recording with joints and ankle wrenches in the order of the robot.
+
+    Raises:
+        RecordingError: A joint or a foot is missing.
+    """
     names = [sole.name for sole in robot.soles]
     if missing := [name for name in names if name not in recording.feet]:
         has = f"it has {', '.join(recording.feet)}" if recording.feet else "it has none"

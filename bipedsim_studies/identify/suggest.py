@@ -1,4 +1,4 @@
-"""Suggest the motion that would tell most about a robot, by simulating some with the identified parameters."""
+"""Suggest the motion that identifies most of a robot, by simulating some with the identified parameters."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import yaml
 from bipedsim.config import RunConfig, from_mapping
 from bipedsim.errors import BipedSimError
 from bipedsim.model import Robot
+from bipedsim.recording import Recording
 from bipedsim.runs import Scenario, prepare, run
 from bipedsim_studies.identify.estimation import Estimate, with_more
 from bipedsim_studies.identify.overlay import write_text
@@ -54,7 +55,7 @@ MOTIONS: Mapping[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True, eq=False)
 class Suggestion:
-    """A motion, and what it would tell.
+    """A motion, and its effect on the estimate.
 
     Attributes:
         name: Name of the motion.
@@ -99,11 +100,11 @@ def suggestions(
 def _try(
     robot: Robot, result: Estimate, hardware: Mapping[str, Any], name: str, scenario: Mapping[str, Any]
 ) -> Suggestion:
-    """Return what a motion would tell."""
+    """Return the effect of a motion."""
     try:
         settings = RunConfig(robot=str(robot.source), hardware=hardware, duration=DURATION)
         recording, summary = run(prepare(settings, from_mapping(Scenario, scenario, name)))
-        if faults := list(_faults(summary)):
+        if faults := list(_faults(recording, summary)):
             return Suggestion(name, scenario, None, faults[0])
         more = with_more(robot, result, signals_of(recording, robot, name))
     except BipedSimError as error:
@@ -111,10 +112,12 @@ def _try(
     return Suggestion(name, scenario, more, shrinks=float(np.exp(np.mean(np.log(more.deviation / result.deviation)))))
 
 
-def _faults(summary: Mapping[str, Any]) -> Iterator[str]:
+def _faults(recording: Recording, summary: Mapping[str, Any]) -> Iterator[str]:
     """Yield the reasons why a robot should not move like this."""
     if summary["fell_at_s"] is not None:
         yield f"it falls after {summary['fell_at_s']:.3g} s"
+    elif np.isfinite(recording.gave_up_at):
+        yield f"its controller gives up after {recording.gave_up_at:.3g} s ({recording.gave_up_why})"
     if summary.get("joint_stops"):
         yield f"{', '.join(summary['joint_stops'])} reach their limits"
     if (summary.get("torque_limited_fraction") or 0.0) > MOST_LIMITED:
@@ -127,7 +130,7 @@ def write_suggestion(path: Path, best: Suggestion, robot: str) -> str:
     Args:
         path: The file.
         best: The best motion. No file is written if it fails, since all others fail too.
-        robot: Name or path of the robot, for the line.
+        robot: Option with the robot, for the line.
 
     Raises:
         RecordingError: The file cannot be written.
@@ -135,4 +138,4 @@ def write_suggestion(path: Path, best: Suggestion, robot: str) -> str:
     if best.result is None:
         return f"{path} is not written, because no motion succeeds"
     write_text(path, yaml.safe_dump(dict(best.scenario), sort_keys=False))
-    return f"wrote {path}; see it with: bipedsim run --robot {robot} --scenario {path} --view"
+    return f"wrote {path}; see it with: bipedsim run {robot} --scenario {path} --view"

@@ -140,7 +140,7 @@ def compared(ours: Mapping[str, str], theirs: Mapping[str, str], folder: str) ->
         folder: Folder of the other score, for messages.
 
     Raises:
-        ConfigError: The scores have no common trials, because battery or robot differ.
+        ConfigError: The scores have no common trials, because battery, robot or hardware differ.
     """
     if not theirs:
         raise ConfigError("it holds no score, or one of an older bipedsim; run that score again", f"--against {folder}")

@@ -175,7 +175,7 @@ class Trials(Sequence[StudyTrial]):
         parts["run"].setdefault("seed", seed)
         # A whole is set before its parts, which would be lost otherwise.
         for name in sorted(values, key=lambda name: name.count(".")):
-            _set(parts, name, values[name])
+            _set(parts, name, deepcopy(values[name]))
         study = self._study
         return StudyTrial(index, point, repetition, values, **parts, bisect=study.bisect, success=study.success)
 

@@ -323,7 +323,7 @@ class WholeBody:
         tasks.yaw_inertia[0] = self.body.M[5, 5] - (self.body.M[:3, 5] @ self.body.M[:3, 5]) / robot.mass
 
     def tune(self, params: TaskParams) -> None:
-        """Take other weights and gains."""
+        """Take other parameters between two updates."""
         self._tasks = box(self._arrays._replace(gains=params))
 
     def update(self, q: Array, v: Array) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.numerics import Integers
 from bipedsim.plates import PlateGeometry, PlateSignals, from_json
-from bipedsim.recording.bag.cdr import signal_paths
+from bipedsim.recording.bag.cdr import NUMBERS, signal_paths
 from bipedsim.recording.bag.mcap import Block
 from bipedsim.recording.bag.messages import Columns, Decoder
 from bipedsim.recording.bag.reader import Bag
@@ -107,7 +107,9 @@ class TopicDecoders:
             sound &= timed
             stamp = np.rint(np.where(sound, t, 0.0) * 1e9).astype(np.int64)
         stamped = topic not in (FALLEN, *self.commands) and not topic.startswith(READOUTS)
-        return TopicMessages(arrived, block.publish_time, stamp, table.values, stamped).rows(as_slice(sound))
+        # A publisher without a clock sends 0.
+        sent = np.where(block.publish_time > 0, block.publish_time, arrived)
+        return TopicMessages(arrived, sent, stamp, table.values, stamped).rows(as_slice(sound))
 
     def _signals_in(self, topic: str, decoder: Decoder, block: Block, arrived: Integers) -> TopicMessages | None:
         """Return the messages of a topic of a user's node, assigned to rows by their time of reception."""
@@ -118,7 +120,7 @@ class TopicDecoders:
             return None
         if decoder.labels is not None and topic not in self.signals:
             self.signals[topic] = signal_names(topic, table)
-        messages = TopicMessages(arrived, block.publish_time, np.zeros_like(table.stamp), table.values, stamped=False)
+        messages = TopicMessages(arrived, arrived, np.zeros_like(table.stamp), table.values, stamped=False)
         return messages.rows(as_slice(sound))
 
     def _decoder_of(self, topic: str) -> Decoder | None:
@@ -134,6 +136,9 @@ class TopicDecoders:
             except RecordingError as error:
                 self.without_columns[topic] = str(error)
                 return None
+        if topic in self.commands and kind != NUMBERS:
+            self.without_columns[topic] = f"its messages are {kind}, and those of a controller {NUMBERS}"
+            return None
         foot = FOOT.match(topic)
         general = topic.replace(f"/{foot[foot.lastindex or 0]}_", "/{foot}_", 1) if foot else topic
         if name_in(topic, VERTEX_FORCES):

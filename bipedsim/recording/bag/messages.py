@@ -223,6 +223,8 @@ class Decoder:
             return range(len(wanted))
         if len(set(wanted)) < len(wanted) or sorted(labels) != sorted(wanted):
             return None
+        if self._msgtype == NUMBERS and layout.columns.get("data", (0, "", 0))[2] != len(labels):
+            return None  # Labels of blocks, in another order: the place of each number is unknown.
         return [labels.index(label) for label in wanted]
 
     def _mismatch(self, layout: _MessageLayout) -> str:

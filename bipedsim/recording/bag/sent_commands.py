@@ -13,8 +13,11 @@ from bipedsim.recording.bag.segments import LABELLED, AlignedRows
 from bipedsim.recording.recording import Recording
 from bipedsim.recording.schema import COLUMNS, EFFORT_COMMANDS, IMPEDANCE_COMMANDS
 
-_HELD = 0.05
-"""Maximum age of a torque command [s]. A drive keeps an impedance until the next command, but not an old torque."""
+_HELD, _ROWS_HELD = 0.05, 1.5
+"""Maximum age of a torque command: this time [s], or this number of rows if that is longer. A drive keeps an impedance
+until the next command, but not an old torque."""
+_NEGLIGIBLE = 1e-6
+"""Difference of times that rounding can cause [s]."""
 _COLUMN = {column.sent: column for column in COLUMNS.values() if column.sent}
 *_BLOCKS, _ = (component.partition("[")[0] for component in _COLUMN[IMPEDANCE_COMMANDS].components)
 
@@ -70,7 +73,9 @@ class SentCommands:
         pairs = [(i, out.joint_names.index(name)) for i, name in enumerate(names) if name in out.joint_names]
         joints, columns = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
         # The drives follow the kind of command that came last.
-        by_torque = np.flatnonzero((torque.arrived > impedance.arrived) & (out.t - torque.t < _HELD))
+        period = float(np.median(np.diff(out.t))) if len(out) > 1 else 0.0
+        young = out.t - torque.t < max(_HELD, _ROWS_HELD * period) + _NEGLIGIBLE
+        by_torque = np.flatnonzero((torque.arrived > impedance.arrived) & young)
         by_impedance = np.flatnonzero(impedance.arrived > torque.arrived)
         if len(by_torque) and out.joint_command.flags.writeable:
             out.joint_command[np.ix_(by_torque, columns)] = torque.numbers[np.ix_(by_torque, joints)][..., 0]
@@ -83,9 +88,15 @@ class SentCommands:
         absent = _Sent(np.array([-1]), np.array([-np.inf]), np.full(shape, np.nan))
         sent, before = self._newest.get(topic, absent), np.array([-1])
         at, table = rows.sent_after(topic)
-        numbers = None if table is None else self._per_joint(topic, table.values[LABELLED], robot)
+        numbers = None
+        # The report of the drives counts more than the messages to them.
+        if table is not None and not self._decoders.counts[_COLUMN[topic].topic]:
+            numbers = self._per_joint(topic, table.values[LABELLED], robot)
         if table is not None and numbers is not None:
-            sent, before = sent.and_then(_Sent(table.arrived, out.t[np.maximum(at, 0)], numbers)), np.append(before, at)
+            sound = np.isfinite(numbers[..., : len(_BLOCKS)]).all(axis=(1, 2))
+            early = np.where(at < 0, np.maximum(rows.joints.arrived[0] - table.arrived, 0), 0)
+            newer = _Sent(table.arrived, out.t[np.maximum(at, 0)] - 1e-9 * early, numbers)
+            sent, before = sent.and_then(newer.rows(sound)), np.append(before, at[sound])
         newest = np.searchsorted(before, np.arange(len(out))) - 1
         self._newest[topic] = sent.rows(slice(-1, None))
         return sent.rows(newest)
@@ -97,18 +108,28 @@ class SentCommands:
         if robot is None:
             self._decoders.count_unfit(topic, len(values), "the robot is unknown, and with it the order of the joints")
             return None
+        n = values.shape[1] // robot.nu
         blocks: tuple[str, ...] = ("effort",)
         if topic == IMPEDANCE_COMMANDS:
-            # The label of the layout's first dimension names the blocks; an empty layout has all of them.
-            blocks = tuple(label for label in decoder.labels or () if label in _BLOCKS) or tuple(_BLOCKS)
-        if values.shape[1] != len(blocks) * robot.nu:
-            wanted = f"{len(blocks)} for each of the {robot.nu} joints of {robot.name}"
-            self._decoders.count_unfit(topic, len(values), f"they hold {values.shape[1]} numbers, and not {wanted}")
+            # The label of the layout's first dimension names the blocks; an empty one stands for all of them.
+            named = tuple(label.strip() for label in (decoder.labels or ())[:n])
+            blocks = named if any(named) else tuple(_BLOCKS)
+        if values.shape[1] != len(blocks) * robot.nu or not set(blocks) <= set(_BLOCKS) or len(set(blocks)) < n:
+            hold = f"they hold {values.shape[1]} numbers for {', '.join(blocks)}"
+            wanted = f"one block for each of some of {', '.join(_BLOCKS)}"
+            wanted = f"{wanted}, each with a number for the {robot.nu} joints of {robot.name}"
+            self._decoders.count_unfit(topic, len(values), f"{hold}, and not {wanted}")
             return None
+        finite = np.isfinite(values)
+        self._decoders.count_unfit(topic, int((finite.any(axis=1) & ~finite.all(axis=1)).sum()), "they are not finite")
         by_joint = np.moveaxis(values.reshape(len(values), len(blocks), robot.nu), 1, 2)
         if topic == EFFORT_COMMANDS:
             return by_joint
         setpoint = np.zeros((*by_joint.shape[:2], len(_BLOCKS) + 1))
         setpoint[..., [_BLOCKS.index(block) for block in blocks]] = by_joint
         setpoint[..., -1] = robot.effort_limit
+        gains = setpoint[..., [_BLOCKS.index(name) for name in ("stiffness", "damping")]]
+        negative = (gains < 0.0).any(axis=(1, 2))
+        setpoint[negative] = np.nan
+        self._decoders.count_unfit(topic, int(negative.sum()), "a stiffness or a damping is negative")
         return setpoint

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from recording_support import T0, joint_state, labelled, serialise, topic, write_bag
+from recording_support import STORE, T0, joint_state, labelled, serialise, topic, write_bag
 
-from bipedsim.errors import IncompleteWarning
+from bipedsim.errors import IncompleteWarning, OmittedWarning
 from bipedsim.model import load_robot
 from bipedsim.recording import Recording, load_recording
 from bipedsim.recording.bag import segments
@@ -37,8 +37,13 @@ def torque(values: object) -> Message:
 
 
 def impedance(blocks: tuple[str, ...], values: object) -> Message:
-    data = np.asarray(values, dtype=float).ravel().tolist()
-    return IMPEDANCE, "std_msgs/msg/Float64MultiArray", labelled((*blocks, "joint") if blocks else (), data)
+    """Return a message with two dimensions, whose first label names the blocks, or with an empty layout."""
+    labels = (",".join(blocks), "joint") if blocks else ()
+    dimension = STORE.types["std_msgs/msg/MultiArrayDimension"]
+    layout = STORE.types["std_msgs/msg/MultiArrayLayout"]([dimension(label, 1, 1) for label in labels], 0)
+    message = STORE.types["std_msgs/msg/Float64MultiArray"](layout, np.asarray(values, dtype=float).ravel())
+    kind = "std_msgs/msg/Float64MultiArray"
+    return IMPEDANCE, kind, bytes(STORE.serialize_cdr(message, kind))
 
 
 def read(path: Path, messages: list[Message], robot: str = ROBOT.name) -> Recording:
@@ -48,6 +53,7 @@ def read(path: Path, messages: list[Message], robot: str = ROBOT.name) -> Record
     bag.close()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IncompleteWarning)
+        warnings.simplefilter("ignore", OmittedWarning)
         return load_recording(path).in_order(ROBOT.joint_names)
 
 
@@ -76,7 +82,7 @@ def test_each_row_has_the_command_that_was_sent_last_before_it(
             kind, sent, sent_at = TORQUE, rng.normal(size=ROBOT.nu), now
             messages.append(torque(sent))
         else:
-            values = rng.normal(size=(5, ROBOT.nu))
+            values = rng.uniform(0.0, 1.0, size=(5, ROBOT.nu))
             kind, sent = IMPEDANCE, np.vstack([values, ROBOT.effort_limit]).T
             messages.append(impedance(BLOCKS if seed % 2 else (), values))
     with pytest.MonkeyPatch.context() as patch:
@@ -151,3 +157,90 @@ def test_messages_that_overtake_each_other(
     right = found == np.arange(n - 1.0)
     assert right.all() == by_sending
     assert right.mean() > 0.7
+
+
+def test_without_times_of_sending_those_of_reception_count(tmp_path: Path) -> None:
+    bag = BagWriter(tmp_path / "bag", {"robot": ROBOT.name})
+    channels = {name: bag.add_topic(topic(name, kind)) for name, kind, _ in (row(0), torque([0.0]))}
+    for k in range(40):
+        for at, message in ((10.0 * k, row(k)), (10.0 * k + 1.0, torque(np.full(ROBOT.nu, float(k))))):
+            bag.add_message(channels[message[0]], T0 + round(1e6 * at), 0, message[2])
+    bag.flush()
+    bag.close()
+    found = load_recording(tmp_path / "bag").in_order(ROBOT.joint_names).joint_command[1:, 0]
+    np.testing.assert_array_equal(found, np.arange(39.0))
+
+
+def test_slow_joint_states_have_commands_too(tmp_path: Path) -> None:
+    states = [(ROW, row(0)[1], joint_state(round(1e8 * k), NAMES, *np.zeros((3, len(NAMES))))) for k in range(8)]
+    messages = [part for k, state in enumerate(states) for part in (state, torque(np.full(ROBOT.nu, float(k))))]
+    np.testing.assert_array_equal(read(tmp_path / "bag", messages).joint_command[1:, 0], np.arange(7.0))
+
+
+@pytest.mark.parametrize(
+    ("blocks", "unfit"),
+    [
+        (("position", " velocity", " effort", "stiffness ", "damping"), 0),
+        ((), 0),
+        (("position", "velocity", "effort", "stiffness", "damp"), 1),
+        (("position", "velocity", "effort", "position", "damping"), 1),
+    ],
+)
+def test_blocks_have_names_as_for_the_simulator(tmp_path: Path, blocks: tuple[str, ...], unfit: int) -> None:
+    """The judge is the reader of the simulator, which accepts or refuses the same message."""
+    from bipedsim_ros.wire.joint_commands import ImpedanceReader
+
+    values = np.arange(5.0 * ROBOT.nu)
+    message = impedance(blocks, values)
+    setpoint = np.zeros((6, ROBOT.nu))
+    setpoint[5] = ROBOT.effort_limit
+    assert (ImpedanceReader(ROBOT.joint_names).read(message[2], setpoint) is None) == (not unfit)
+    recording = read(tmp_path / "bag", [row(0), message, row(1)])
+    assert sum(note.startswith(f"{IMPEDANCE}: 1 of 1 messages left out") for note in recording.notes) == unfit
+    if not unfit:
+        np.testing.assert_array_equal(recording.setpoint[1], setpoint.T)
+
+
+def test_a_message_that_a_drive_refuses_leaves_the_one_before(tmp_path: Path) -> None:
+    sound, broken, negative = np.ones(5 * ROBOT.nu), np.ones(5 * ROBOT.nu), np.ones(5 * ROBOT.nu)
+    broken[3], negative[4 * ROBOT.nu] = np.nan, -1.0
+    other = list(BLOCKS[::-1])
+    messages = [
+        impedance(BLOCKS, sound),
+        row(1),
+        impedance(BLOCKS, broken),
+        row(2),
+        impedance(BLOCKS, negative),
+        row(3),
+    ]
+    recording = read(tmp_path / "bag", [row(0), *messages, impedance(tuple(other), 2.0 * sound), row(4)])
+    np.testing.assert_array_equal(recording.setpoint[1:4, :, :5], 1.0)
+    assert any(note.startswith(f"{IMPEDANCE}: 1 of 4 messages left out: they name damping") for note in recording.notes)
+
+
+def test_a_command_long_before_the_first_row_does_not_act(tmp_path: Path) -> None:
+    bag = BagWriter(tmp_path / "bag", {"robot": ROBOT.name})
+    channels = {name: bag.add_topic(topic(name, kind)) for name, kind, _ in (row(0), torque([0.0]))}
+    times = [(0.0, torque(np.ones(ROBOT.nu))), *((10_000.0 + 10.0 * k, row(k)) for k in range(5))]
+    for at, message in times:
+        bag.add_message(channels[message[0]], T0 + round(1e6 * at), T0 + round(1e6 * at), message[2])
+    bag.flush()
+    bag.close()
+    assert np.isnan(load_recording(tmp_path / "bag").joint_command).all()
+
+
+def test_what_the_drives_report_is_not_replaced_without_a_run(tmp_path: Path) -> None:
+    reported = ("/sim_node/command", "sensor_msgs/msg/JointState")
+    states = [
+        (*reported, joint_state(round(1e9 * PERIOD * k), NAMES, [], [], np.full(len(NAMES), 7.0))) for k in range(3)
+    ]
+    sent = [torque(np.ones(ROBOT.nu)), row(1), torque(np.ones(ROBOT.nu)), row(2)]
+    recording = read(tmp_path / "bag", [row(0), states[0], *sent, *states[1:]])
+    np.testing.assert_array_equal(recording.joint_command, 7.0)
+
+
+def test_another_type_on_the_topic_of_commands_is_noted(tmp_path: Path) -> None:
+    other = (TORQUE, "std_msgs/msg/String", serialise("std_msgs/msg/String", data="go"))
+    recording = read(tmp_path / "bag", [row(0), other, row(1)])
+    assert np.isnan(recording.joint_command).all()
+    assert any(TORQUE in note for note in recording.notes)

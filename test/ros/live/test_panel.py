@@ -39,6 +39,7 @@ class Asked:
     """The requests of the controls to the nodes."""
 
     def __init__(self) -> None:
+        self.there = True
         self.gains = [LiveParameter("posture.stiffness", 10.0, 0.0, 1000.0, "kp / kd")]
         self.changes: list[tuple[str, float, str]] = []
         self.pushes: list[tuple[list[float], str]] = []
@@ -51,8 +52,9 @@ class Asked:
         self.velocities.append(velocity)
 
     def read_live(self, take: Callable[[list[LiveParameter]], None]) -> bool:
-        take(self.gains)
-        return True
+        if self.there:
+            take(self.gains)
+        return self.there
 
     def change(self, asked: str, name: str, value: float, of: str) -> None:
         self.changes.append((name, value, of))
@@ -106,6 +108,14 @@ def test_a_slider_sends_its_newest_value_and_shows_what_the_controller_has(panel
     panel.look()
     (slider,) = gains._sliders.values()
     assert (slider.value, slider.min, slider.max) == (10.0, 0.0, 40.0)
+    # Without a controller there are no sliders, and none for a number that cannot change.
+    ASKED.there, gains._due = False, 0.0
+    panel.look()
+    assert not gains._sliders
+    ASKED.there, gains._due = True, 0.0
+    ASKED.gains.append(LiveParameter("posture.fixed", 0.0, 0.0, 0.0, ""))
+    panel.look()
+    (slider,) = gains._sliders.values()
     for value in (11.0, 12.0, 13.0):
         slider.value = value
         gains._slid(SimpleNamespace(client_id=1, target=slider), "posture.stiffness")

@@ -102,7 +102,8 @@ def test_who_closes_the_page_leaves_a_robot_that_stands(walker: Walker) -> None:
 
 
 def test_live_parameters_of_a_controller_are_listed_and_changed(ros: RosWorld) -> None:
-    ros.start("controller_node", controller="posture")
+    gains = {"posture.kp.l_knee": 100.0, "posture.kp.r_knee": 200.0}
+    ros.start("controller_node", controller="posture", **gains)
     answers: list[Answer] = []
     found: list[list[LiveParameter]] = []
     remote = Remote(ros.node, answers.append)
@@ -114,7 +115,8 @@ def test_live_parameters_of_a_controller_are_listed_and_changed(ros: RosWorld) -
         return {each.name: each for each in found[0]}
 
     first = listed()
-    assert set(first) == {"posture.stiffness", "posture.damping"}
+    assert set(first) == {"posture.stiffness", "posture.damping", *gains}
+    assert {name: first[name].value for name in gains} == gains
     assert (first["posture.stiffness"].low, first["posture.stiffness"].high) == (0.0, 1000.0)
     for value, good in ((20.0, True), (-5.0, False)):
         answers.clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from bipedsim.cli.main import main
+from bipedsim.config import yaml_value
 from bipedsim.config.run import RunConfig
 from bipedsim.errors import EXIT_USAGE
 from bipedsim.model import PRESETS, Robot, body_links, joint_values, load_robot, perturbed, read_hardware
@@ -21,7 +23,7 @@ from bipedsim.runs.runner import run
 from bipedsim_studies.identify import estimation
 from bipedsim_studies.identify.bodies import body
 from bipedsim_studies.identify.delay import command_delay
-from bipedsim_studies.identify.estimation import Estimate, estimate
+from bipedsim_studies.identify.estimation import Estimate, estimate, with_more
 from bipedsim_studies.identify.overlay import Measured, overlay, samples
 from bipedsim_studies.identify.parameters import OF_JOINTS, parameters_of
 from bipedsim_studies.identify.signals import sensor_noise, signals_of
@@ -221,16 +223,65 @@ def test_samples_are_robots_with_the_distribution_of_the_estimate() -> None:
 
 def test_noise_of_the_sensors_is_that_of_the_hardware() -> None:
     said = PRESETS["realistic"]
-    found = sensor_noise(recordings({"preset": "realistic"}, 4.0, ("squat", "walk")))
+    found = sensor_noise(recordings({"preset": "realistic"}, 4.0, ("squat", "walk")), load_robot("biped14"))
     assert set(found) == {"velocity_noise", "gyro_noise", "accelerometer_noise", "force_noise", "torque_noise"}
     for name, value in found.items():
         assert value == pytest.approx(said[name], rel=0.1), name
+    # Without delays a torque follows the noise of the tick before.
+    undelayed = {"preset": "realistic", "command_delay": 0.0, "measurement_delay": 0.0}
+    for name, value in sensor_noise(recordings(undelayed, 4.0, ("squat",)), load_robot("biped14")).items():
+        assert value == pytest.approx(said[name], rel=0.15), name
     (squat,) = recordings({"preset": "realistic"}, 2.0, ("squat",))
     squat.imu_angular_velocity[:] = 0.1
     squat.ankle_wrench[:, :, [0, 1, 3, 4, 5]] = 0.0
-    cells = sensor_noise([squat])
+    cells = sensor_noise([squat], load_robot("biped14"))
     assert set(cells) == {"velocity_noise", "accelerometer_noise", "force_noise"}
     assert cells["force_noise"] == pytest.approx(said["force_noise"], rel=0.1)
+
+
+def test_noise_is_that_of_the_joints_and_feet_of_the_robot() -> None:
+    """A bag may have more: a gripper without efforts, and a foot of a name that the robot does not have."""
+    (squat,) = recordings({"preset": "realistic"}, 2.0, ("squat",))
+    robot = load_robot("biped14")
+    n = len(squat)
+    more = {
+        name: np.concatenate([getattr(squat, name), np.full((n, 1), np.nan)], axis=1)
+        for name in ("joint_position", "joint_velocity", "joint_effort", "joint_command", "stop_torque")
+    }
+    other = replace(
+        squat,
+        joint_names=(*squat.joint_names, "gripper"),
+        effort_limit=np.append(squat.effort_limit, np.nan),
+        link_contact=np.full((n, robot.nu + 1, 3), np.nan),
+        setpoint=np.full((n, robot.nu + 1, 6), np.nan),
+        **more,
+    )
+    assert sensor_noise([other], robot) == pytest.approx(sensor_noise([squat], robot))
+
+
+def test_small_numbers_stay_numbers_in_the_samples() -> None:
+    """YAML reads 2e-05 as a text, unless it is read as our files are."""
+    robot = load_robot("biped14")
+    p = parameters_of(robot)
+    values = p.start.copy()
+    values[p.at["armature"][0]] = 2e-05
+    result = Estimate(p, values, np.diag(1e-30 * p.spread**2), {}, True, np.zeros(0))
+    (text,) = samples(robot, result, Measured([], None, {}), 1)
+    armature = read_hardware(yaml_value(text), robot).armature
+    assert isinstance(armature, dict)
+    assert armature[robot.joint_names[0]] == pytest.approx(2e-05)
+
+
+def test_more_data_never_widen_an_interval() -> None:
+    """The judge is a robot at rest: its recording says little, and its covariance is only an estimate."""
+    robot = load_robot("biped14")
+    (stand, squat) = recordings({"preset": "realistic"}, 4.0, ("stand", "squat"))
+    before = estimate(robot, [signals_of(squat, robot)])
+    for wide in (1.0, 2.0):
+        known = replace(before, covariance=wide * before.covariance)
+        after = with_more(robot, known, signals_of(stand, robot))
+        assert np.isfinite(after.deviation).all()
+        assert (after.deviation <= np.minimum(known.deviation, known.parameters.spread) * (1.0 + 1e-6)).all()
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.001, 0.004])

@@ -13,7 +13,7 @@ from bipedsim.errors import RecordingError
 from bipedsim.model import Robot, load_robot
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import run
-from bipedsim_studies.gap.external import COLUMNS
+from bipedsim_studies.gap.external import COLUMNS, external_forces
 from bipedsim_studies.identify.signals import NEEDED, PAST, RATE, Signals, predicted, signals_of
 
 
@@ -117,7 +117,7 @@ def test_rows_in_which_something_else_touches_the_robot_are_refused(name: str, s
     assert len(signals_of(touched.rows(slice(1500, None)), robot)) > 0
 
 
-REQUESTED = {"t": 0.9, "after": 0.1, "duration": 0.2, "wrench": [0.0] * 6, "body": "base_link"}
+REQUESTED = {"t": 0.9, "after": 0.1, "duration": 0.2, "wrench": [5.0, 0.0, 0.0, 0.0, 0.0, 0.0], "body": ""}
 
 
 @pytest.mark.parametrize("pushed_by", ["plan", "request"])
@@ -134,3 +134,15 @@ def test_a_recording_that_is_too_short_or_too_slow_is_refused(squat: Recording, 
     for part in (squat.rows(slice(0, 900)), squat.rows(slice(None, None, 20))):
         with pytest.raises(RecordingError):
             signals_of(part, robot)
+
+
+def test_a_push_ends_with_the_next_one_and_one_without_force_is_none(squat: Recording, robot: Robot) -> None:
+    """As the page of ``view`` pushes: until a wrench of zero."""
+    none = {**REQUESTED, "t": 1.1, "wrench": [0.0] * 6}
+    endless = {**REQUESTED, "duration": 1e300}
+    assert list(external_forces(replace(squat, run={"pushes": [none]}))) == []
+    (text,) = external_forces(replace(squat, run={"pushes": [endless, none]}))
+    assert text.endswith("from t = 1.000 to 1.200 s")
+    planned = replace(squat, pushes=((1.0, 1.2),), run={"pushes": [{**REQUESTED, "body": "ball"}]})
+    planned.objects = {"ball": np.zeros((len(squat), 13))}
+    assert list(external_forces(planned)) == []

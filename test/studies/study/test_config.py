@@ -265,3 +265,16 @@ def test_draws_of_two_names_have_nothing_to_do_with_each_other(tmp_path: Path) -
     )
     values = np.array([list(trial.values.values()) for trial in found.trials])
     assert stats.pearsonr(*values.T).pvalue > 1e-3
+
+
+def test_trials_do_not_share_a_mapping_that_one_of_them_changes(tmp_path: Path) -> None:
+    found = plan(
+        tmp_path,
+        "vary: {run.hardware: {choice: [{preset: realistic, coulomb_friction: 1.0}]}, "
+        "run.hardware.mass_scale: {uniform: [0.9, 1.1]}}\nrepeat: 5\n",
+    )
+    trials = list(found.trials)
+    scales = [trial.run["hardware"]["mass_scale"] for trial in trials]
+    assert scales == [trial.values["run.hardware.mass_scale"] for trial in trials]
+    assert len(set(scales)) == 5
+    assert all(trial.values["run.hardware"] == {"preset": "realistic", "coulomb_friction": 1.0} for trial in trials)
