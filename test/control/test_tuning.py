@@ -76,8 +76,14 @@ def walked(name: str = "", at_start: bool = True) -> np.ndarray:
     return run(prepare(RunConfig(), scenario))[0].joint_position
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", CHANGES["zmp"])
+QUICK = ("dcm_gain", "swing_stiffness", "base_damping")
+"""Gains whose walks CI has time for; those of the other tasks are read in the same way."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.long if name in QUICK else pytest.mark.slow) for name in CHANGES["zmp"]],
+)
 def test_each_gain_of_a_walk_takes_effect(name: str) -> None:
     """The walks differ a little, because the inertia of the swing leg is computed with the gains of the start."""
     difference = np.abs(walked(name) - walked()).max()

@@ -272,6 +272,7 @@ def test_small_numbers_stay_numbers_in_the_samples() -> None:
     assert armature[robot.joint_names[0]] == pytest.approx(2e-05)
 
 
+@pytest.mark.long
 def test_more_data_never_widen_an_interval() -> None:
     """The judge is a robot at rest: its recording says little, and its covariance is only an estimate."""
     robot = load_robot("biped14")
