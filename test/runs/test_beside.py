@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from children_support import children_of
 from kernels_support import keep_kernels_in
 
 from bipedsim.numerics import jit, kernel_cache
@@ -28,7 +29,7 @@ sim.warm_up()
 
 
 def _children() -> set[int]:
-    return {int(pid) for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}
+    return set(children_of())
 
 
 def test_it_begins_with_the_first_kernel_and_ends_with_the_context(

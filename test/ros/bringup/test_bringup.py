@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
+from children_support import children_of
 from marks import sampled
 from paths import LOCK_STEP, ROOT
 from physics_support import SUMMARY_KEYS
@@ -449,9 +450,7 @@ class Up:
 
     def children(self) -> list[int]:
         """Return the started processes that still run."""
-        task = Path(f"/proc/{self.process.pid}/task")
-        listed = [(entry / "children").read_text().split() for entry in task.iterdir()]
-        return [int(pid) for pids in listed for pid in pids]
+        return children_of(self.process.pid)
 
 
 def alive(pid: int) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from children_support import children_of
 from marks import sampled
 from ros_domains import APART, Domain
 from socket_support import endpoints, is_read, memory_of
@@ -116,11 +117,6 @@ print(node.count_publishers("/joint_states"))
 """
 
 
-def started(task: Path) -> list[str]:
-    """Return the processes that a thread has started."""
-    return (task / "children").read_text().split()
-
-
 @pytest.mark.long
 @pytest.mark.ros
 @pytest.mark.skipif(not Path("/proc/net/udp").exists(), reason="only Linux shows the sockets of a process")
@@ -140,7 +136,7 @@ def test_a_bring_up_listens_where_it_should(tmp_path: Path, network: str, addres
         found = subprocess.run([sys.executable, "-c", STRANGER], env=env, capture_output=True, text=True, check=False)
         assert found.stdout.strip() == "1", (tmp_path / "up.txt").read_text() + found.stderr
         wait_for(lambda: not VIEW or "http://" in (tmp_path / "up.txt").read_text(), "the page")
-        children = [int(pid) for task in Path(f"/proc/{up.pid}/task").iterdir() for pid in started(task)]
+        children = children_of(up.pid)
         ports = range(STANDARD_BASE + 250 * domain.id, STANDARD_BASE + 250 * (domain.id + 1))
         opened = {endpoint for pid in children for endpoint in endpoints(pid)}
         assert {str(endpoint.address) for endpoint in opened if endpoint.port in ports} == addresses

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from children_support import children_of
 from pool_support import dies
 from refusals import refusal
 from scipy.stats import binomtest
@@ -224,8 +225,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(study: Path, tmp_path: 
 
 def _children(pid: int) -> list[int]:
     """Return the worker processes of a command."""
-    found = [path.read_text().split() for path in Path(f"/proc/{pid}/task").glob("*/children")]
-    commands = {int(child): Path(f"/proc/{child}/cmdline").read_text() for children in found for child in children}
+    commands = {child: Path(f"/proc/{child}/cmdline").read_text() for child in children_of(pid)}
     return [child for child, command in commands.items() if "spawn_main" in command]
 
 
