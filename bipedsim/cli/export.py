@@ -131,7 +131,8 @@ def _opensim(
 ) -> list[Path]:
     """Write ground forces, coordinates and, if known, external loads."""
     from bipedsim.analysis import coordinates
-    from bipedsim.recording.lab import loads_xml, one_clock, write_forces, write_storage, write_text
+    from bipedsim.recording import write_text
+    from bipedsim.recording.lab import loads_xml, one_clock, write_forces, write_storage
 
     plates, notes = one_clock(trial.plates)
     lines = [f"{key}: {text}" for key, text in about.items() if text]

@@ -21,3 +21,13 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise RecordingError(f"cannot be written ({error.strerror or error})", path) from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, and create its folder.
+
+    Raises:
+        RecordingError: The file cannot be written.
+    """
+    with writing(path):
+        path.write_text(text, encoding="utf-8")

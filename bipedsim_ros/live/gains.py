@@ -10,7 +10,7 @@ from typing import Any
 from bipedsim_ros.live.remote import CONTROLLER, LiveParameter, Remote
 
 RENEWED = 2.0
-"""Time between two requests of the values [s], which other programs can change too."""
+"""Time between two requests of the values [s]. Other programs can change them, too."""
 WIDEST = 4.0
 """End of a slider, as a multiple of the first value."""
 STEPS = 200
@@ -26,7 +26,7 @@ def slider_range(parameter: LiveParameter) -> tuple[float, float, float]:
 
 
 class Gains:
-    """Sliders in a folder of the page; it appears with the first answer of a controller that has such parameters.
+    """Show sliders in a folder of the page. A controller without live parameters has no folder.
 
     Args:
         gui: The page's controls.
@@ -44,7 +44,7 @@ class Gains:
         self._due = 0.0
 
     def look(self) -> None:
-        """Send one change at a time, of each slider the newest value; request the values now and then."""
+        """Send the newest value of a moved slider, one change at a time. Request all values every ``RENEWED`` s."""
         if self._wanted and not self._sent:
             self._sent = next(iter(self._wanted))
             self._remote.change(self._sent, self._sent, self._wanted.pop(self._sent), of=CONTROLLER)
@@ -54,12 +54,12 @@ class Gains:
                 self._take([])
 
     def answered(self, asked: str) -> None:
-        """Continue after the answer to a change; the page then shows what the node has."""
+        """Continue after the answer to a change, and show the values of the node again."""
         if asked == self._sent:
             self._sent, self._due = "", 0.0
 
     def _take(self, parameters: list[LiveParameter]) -> None:
-        """Show the values, with other sliders if the controller is another one, and without a controller none."""
+        """Show the values. Another controller gets other sliders. Without a controller there are none."""
         parameters = [each for each in parameters if each.low < each.high]
         if [each.name for each in parameters] != list(self._sliders):
             self._build(parameters)
@@ -85,7 +85,7 @@ class Gains:
                 self._sliders[each.name] = slider
 
     def _slid(self, event: Any, name: str) -> None:
-        """Take the value of a slider that a user moved, and not one that :meth:`_take` set."""
+        """Queue the value of a slider, unless :meth:`_take` has set it."""
         if event.client_id is not None:
             value = float(event.target.value)
             self._queue(lambda: self._wanted.update({name: value}))

@@ -1,4 +1,4 @@
-"""Forces on a robot that neither its ankle sensors nor its drives cause, where a recording knows of them."""
+"""Find the times of forces on a robot that neither its ankle sensors nor its drives measure."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from bipedsim.recording import Recording
 
 COLUMNS = {
     "gantry_force": "a gantry holds the robot",
-    "base_contact": "something touches the root link",
-    "link_contact": "something touches a body other than a sole",
+    "base_contact": "the root link is in contact",
+    "link_contact": "a body other than a sole is in contact",
 }
-"""Columns of simulated runs with such forces, and what a finite entry means. A real robot does not measure them."""
+"""Columns of simulated runs to the meaning of their finite entries. A real robot does not measure them."""
 
 
 def external_forces(recording: Recording) -> Iterator[str]:
-    """Yield what acts on the robot, with the times at which it begins and ends."""
-    for name, what in COLUMNS.items():
+    """Yield a text for each force on the robot, with the times at which it begins and ends."""
+    for name, meaning in COLUMNS.items():
         acting = np.isfinite(getattr(recording, name).reshape(len(recording), -1)).any(axis=1)
         if acting.any():
             begin, end = recording.t[acting][[0, -1]]
-            yield f"{what} from t = {begin:.3f} to {end:.3f} s"
+            yield f"{meaning} from t = {begin:.3f} to {end:.3f} s"
     for begin, end in _pushes(recording):
         if len(recording) and begin <= recording.t[-1] and end >= recording.t[0]:
             yield f"the robot is pushed from t = {begin:.3f} to {end:.3f} s"
@@ -31,7 +31,7 @@ def external_forces(recording: Recording) -> Iterator[str]:
 def _pushes(recording: Recording) -> list[tuple[float, float]]:
     """Return begin and end of the pushes of the robot [s]: those that the run contains, or else those planned.
 
-    A push ends the one before; without a force it does nothing else.
+    A push ends the push before it. A push without a force has no other effect.
     """
     if "pushes" not in recording.run:
         return list(recording.pushes)
@@ -41,6 +41,6 @@ def _pushes(recording: Recording) -> list[tuple[float, float]]:
     last = float(recording.t[-1]) if len(recording) else 0.0
     return [
         (begin, min(begin + duration, following, last))
-        for (begin, duration, pushes_it), following in zip(pushes, nexts, strict=True)
-        if pushes_it and begin <= last
+        for (begin, duration, has_force), following in zip(pushes, nexts, strict=True)
+        if has_force and begin <= last
     ]

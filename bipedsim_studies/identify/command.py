@@ -48,9 +48,10 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim.config import ProgressBar, yaml_value
     from bipedsim.errors import EXIT_INCOMPLETE, EXIT_OK, ConfigError
     from bipedsim.model import load_robot
+    from bipedsim.recording import write_text
     from bipedsim_studies.identify.delay import command_delay
     from bipedsim_studies.identify.estimation import ITERATIONS, estimate
-    from bipedsim_studies.identify.overlay import Measured, overlay, samples, samples_folder, write_text
+    from bipedsim_studies.identify.overlay import Measured, overlay, samples, samples_folder
     from bipedsim_studies.identify.report import as_json, as_text, plot, suggested_json, suggested_text
     from bipedsim_studies.identify.signals import sensor_noise, signals_of
     from bipedsim_studies.identify.suggest import MOTIONS, Suggestion, suggestions, write_suggestion

@@ -32,7 +32,7 @@ def command_delay(recording: Recording) -> tuple[float, float] | None:
     if not joints.any() or last - first < 2 or t[-1] - t[0] < 2.0 * LONGEST:
         return None
     commands, efforts = pairs[:, first:last, joints]
-    # The changes weigh what moves: an offset or a gain of a drive does not shift the optimum.
+    # An offset or a gain of a drive does not change the delay at which the differences fit best.
     begin = int(np.searchsorted(t, t[0] + LONGEST + (t[1] - t[0])))
     answers = np.diff(efforts, axis=0)[begin:]
 

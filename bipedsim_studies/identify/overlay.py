@@ -14,7 +14,6 @@ from bipedsim.config import yaml_value
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, body_links
 from bipedsim.numerics import Array
-from bipedsim.recording import writing
 from bipedsim_studies.identify.bodies import body
 from bipedsim_studies.identify.estimation import Estimate
 from bipedsim_studies.identify.parameters import KINDS, OF_JOINTS
@@ -63,16 +62,6 @@ def samples_folder(path: Path) -> Path:
     if folder.exists():
         raise ConfigError("exists already; remove it, or choose another --output", folder)
     return folder
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text, and create its folder.
-
-    Raises:
-        RecordingError: The file cannot be written.
-    """
-    with writing(path):
-        path.write_text(text, encoding="utf-8")
 
 
 def _head(robot: Robot, result: Estimate, measured: Measured) -> Iterator[str]:

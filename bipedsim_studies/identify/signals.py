@@ -28,7 +28,7 @@ SWINGS = 0.1
 PAST = (0.16, 0.22, 0.3, 0.4, 0.52, 0.66, 0.82, 1.0)
 """Ages of the signals from which the present ones are predicted [s]. The smoothing windows end before the youngest."""
 PHASES = ("all feet on the ground", "a foot in the air", "a touchdown")
-"""Phases of a motion, for the statistics of what the model does not explain."""
+"""Phases of a motion, for the statistics of unexplained torques."""
 LANDING = 0.2
 """Duration of a touchdown [s]. The smoothing windows spread an impact over 0.1 s."""
 NEEDED = (
@@ -183,6 +183,8 @@ def signals_of(recording: Recording, robot: Robot, source: str = "the recording"
     )
 
 
+_CORRELATED = 1.0 + 2.0 * (15.0**2 + 6.0**2 + 1.0) / 20.0**2
+"""Third differences of white noise for each independent one, from their covariances 20, -15, 6, -1."""
 NOISELESS = 1e-6
 """Standard deviation up to which a channel counts as one without noise, in its unit."""
 _SENSORS = {
@@ -211,8 +213,8 @@ def sensor_noise(recordings: Sequence[Recording], robot: Robot) -> dict[str, flo
     for recording in recordings:
         ordered = in_order(recording, robot, "the recording")
         efforts = np.hstack([ordered.joint_effort[1:], ordered.joint_effort[:-1]])
-        # A regression with as many numbers also removes a part of the noise.
-        rest = np.sqrt(max(1.0 - efforts.shape[1] / len(efforts), 0.1))
+        # Each number of the regression also removes the noise of one independent difference.
+        rest = np.sqrt(max(1.0 - efforts.shape[1] * _CORRELATED / len(efforts), 0.1))
         for name, (column, part, shaken) in _SENSORS.items():
             signal = getattr(ordered, column)[1:, ..., part].reshape(len(efforts), -1)
             deviations = noise(signal)

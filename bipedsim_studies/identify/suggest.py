@@ -13,10 +13,9 @@ import yaml
 from bipedsim.config import RunConfig, from_mapping
 from bipedsim.errors import BipedSimError
 from bipedsim.model import Robot
-from bipedsim.recording import Recording
+from bipedsim.recording import Recording, write_text
 from bipedsim.runs import Scenario, prepare, run
 from bipedsim_studies.identify.estimation import Estimate, with_more
-from bipedsim_studies.identify.overlay import write_text
 from bipedsim_studies.identify.signals import signals_of
 
 DURATION = 10.0
@@ -84,8 +83,8 @@ def suggestions(
 
     Args:
         robot: The robot as described.
-        result: What is known so far.
-        hardware: The same as hardware of the simulated robot.
+        result: The estimate so far.
+        hardware: Hardware of the simulated robot, with the identified numbers.
         progress: Called after each motion.
     """
     tried = []

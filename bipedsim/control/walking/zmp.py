@@ -245,9 +245,8 @@ class ZmpController:
         self._tilt = np.zeros(3)
         law = part_of(WalkLaw, params, omega=self._omega)
         gait = self._gait
-        arrays = WalkArrays(whole.body, feet, whole.goal, self._ref, gait.plan, gait.step, soles, self._tilt, law)
-        self._arrays = arrays
-        self._walk = box(arrays)
+        self._arrays = WalkArrays(whole.body, feet, whole.goal, self._ref, gait.plan, gait.step, soles, self._tilt, law)
+        self._walk = box(self._arrays)
         self._supervisor = Supervisor(part_of(SupervisionParams, params), dt)
         self._velocity = np.zeros(3)
         self._footsteps = np.zeros((0, 3))

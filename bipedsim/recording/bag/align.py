@@ -275,8 +275,8 @@ class BagRows:
         # Columns that are not requested are read-only.
         if self._bag.custom_data.get("ft_sign") == "-1" and out.ankle_wrench.flags.writeable:
             np.negative(out.ankle_wrench, out=out.ankle_wrench)
-        # A simulated robot reports what its drives were asked for.
-        if self._decoders.commands and not self._run:
+        # A simulator reports the commands that the drives received.
+        if self._decoders.commands and not self._run.found:
             self._commands.put(out, rows, self._robot)
         self._put_other_topics(out, rows)
         if self._decoders.wants_plates:

@@ -34,8 +34,9 @@ class RunMessages:
             except RecordingError as error:
                 self.errors.append(f"{RUN}: a message is unreadable ({error}): the run cannot be simulated again")
 
-    def __bool__(self) -> bool:
-        """Return whether there were any messages, so that the bag is from a simulator."""
+    @property
+    def found(self) -> bool:
+        """Whether there were any messages, so that the bag is from a simulator."""
         return bool(self._messages or self.errors)
 
     def run(self, back: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Take the commands from the topics of a controller, for the bag of a robot that does not report what it received."""
+"""Read commands from the topics of a controller, for bags of robots that do not report the commands they received."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class SentCommands:
 
     def __init__(self, decoders: TopicDecoders) -> None:
         self._decoders = decoders
-        self._segment = -1
+        self._segment, self._period = -1, 0.0
         # The newest message of each topic, for the next rows of the segment.
         self._newest: dict[str, _Sent] = {}
 
@@ -73,8 +73,9 @@ class SentCommands:
         pairs = [(i, out.joint_names.index(name)) for i, name in enumerate(names) if name in out.joint_names]
         joints, columns = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
         # The drives follow the kind of command that came last.
-        period = float(np.median(np.diff(out.t))) if len(out) > 1 else 0.0
-        young = out.t - torque.t < max(_HELD, _ROWS_HELD * period) + _NEGLIGIBLE
+        if len(out) > 1:
+            self._period = float(np.median(np.diff(out.t)))
+        young = out.t - torque.t < max(_HELD, _ROWS_HELD * self._period) + _NEGLIGIBLE
         by_torque = np.flatnonzero((torque.arrived > impedance.arrived) & young)
         by_impedance = np.flatnonzero(impedance.arrived > torque.arrived)
         if len(by_torque) and out.joint_command.flags.writeable:
@@ -108,7 +109,7 @@ class SentCommands:
         if robot is None:
             self._decoders.count_unfit(topic, len(values), "the robot is unknown, and with it the order of the joints")
             return None
-        n = values.shape[1] // robot.nu
+        n = values.shape[1] // max(robot.nu, 1)
         blocks: tuple[str, ...] = ("effort",)
         if topic == IMPEDANCE_COMMANDS:
             # The label of the layout's first dimension names the blocks; an empty one stands for all of them.

@@ -6,7 +6,6 @@ from .opensim import (
     read_storage as read_storage,
     write_forces as write_forces,
     write_storage as write_storage,
-    write_text as write_text,
     write_trc as write_trc,
 )
 from .read import LAB_SUFFIXES as LAB_SUFFIXES, read_trial as read_trial

@@ -104,17 +104,6 @@ def write_storage(
     _write(path, lines, values)
 
 
-def write_text(path: Path | str, text: str) -> None:
-    """Write a text file.
-
-    Raises:
-        RecordingError: The file cannot be written.
-    """
-    path = Path(path)
-    with writing(path):
-        path.write_text(text, encoding="utf-8")
-
-
 def _write(path: Path, lines: Sequence[str], values: Array) -> None:
     """Write lines and a tab-separated table."""
     with writing(path), path.open("w", encoding="utf-8", newline="\n") as file:

@@ -259,6 +259,21 @@ def test_noise_is_that_of_the_joints_and_feet_of_the_robot() -> None:
     assert sensor_noise([other], robot) == pytest.approx(sensor_noise([squat], robot))
 
 
+def test_noise_does_not_shrink_with_the_number_of_joints() -> None:
+    """Short recordings of independent noise, of which a regression on the efforts explains a part."""
+    (squat,) = recordings({"preset": "realistic"}, 2.0, ("squat",))
+    robot, rng = load_robot("biped14"), np.random.default_rng(4)
+    short, n = squat.rows(slice(0, 150)), 150
+    found = []
+    for _ in range(40):
+        short.joint_effort = rng.normal(size=(n, robot.nu))
+        short.imu_linear_acceleration = rng.normal(0.0, 0.05, (n, 3))
+        short.ankle_wrench = rng.normal(0.0, [3.0] * 3 + [0.1] * 3, (n, 2, 6))
+        found.append(sensor_noise([short], robot))
+    for name, true in (("accelerometer_noise", 0.05), ("force_noise", 3.0), ("torque_noise", 0.1)):
+        assert np.mean([each[name] for each in found]) == pytest.approx(true, rel=0.05), name
+
+
 def test_small_numbers_stay_numbers_in_the_samples() -> None:
     """YAML reads 2e-05 as a text, unless it is read as our files are."""
     robot = load_robot("biped14")
@@ -327,6 +342,28 @@ def test_a_recording_that_cannot_be_used_is_wrong_input(tmp_path: Path) -> None:
     (short,) = recordings({}, 0.5, ("squat",))
     short.save(tmp_path / "short.npz")
     assert main(["identify", str(tmp_path / "short.npz")]) == EXIT_USAGE
+
+
+@pytest.mark.long
+def test_all_recordings_count_for_the_delay_and_the_printed_commands_name_the_robot(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The longer recording has no commands. The robot is not the default one of the other commands."""
+    for name, seconds in (("long", 5.0), ("short", 4.0)):
+        settings = RunConfig(robot="talos", scenario="squat", hardware="realistic", duration=seconds)
+        recording, _ = run(settings)
+        if name == "long":
+            recording.joint_command[:] = np.nan
+        recording.save(tmp_path / f"{name}.npz")
+    words = ["identify", str(tmp_path / "long.npz"), str(tmp_path / "short.npz"), "-o", str(tmp_path / "mine.yaml")]
+    assert main([*words, "--samples", "1"]) in (0, 3)
+    printed = capsys.readouterr().out
+    assert read_hardware(str(tmp_path / "mine.yaml"), load_robot("talos")).command_delay == pytest.approx(
+        0.002, abs=3e-4
+    )
+    commands = [line.partition("with: ")[2] for line in printed.splitlines() if line.startswith("wrote ")]
+    assert len(commands) == 2
+    assert all("--robot talos" in command for command in commands)
 
 
 @pytest.mark.parametrize(

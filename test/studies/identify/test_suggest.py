@@ -15,7 +15,8 @@ from bipedsim.model import load_robot
 from bipedsim.recording.recording import Recording
 from bipedsim.runs import prepare, run
 from bipedsim.runs.scenario import read_scenario
-from bipedsim_studies.identify import estimate, signals_of, suggest
+from bipedsim_studies.identify import estimate, parameters_of, signals_of, suggest
+from bipedsim_studies.identify.estimation import Estimate
 
 HIDDEN = {"preset": "realistic", "coulomb_friction": {".*_knee": 2.5}, "armature": 0.12}
 SLOW = suggest.MOTIONS["squat 0.03 m in 1.2 s"]
@@ -68,3 +69,21 @@ def test_without_a_motion_that_succeeds_no_file_is_written(tmp_path: Path) -> No
     failed = suggest.Suggestion("fall", {"duration": 1.0}, None, "it falls")
     assert suggest.write_suggestion(tmp_path / "next.yaml", failed, "biped14")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_motion_whose_controller_gives_up_is_no_suggestion(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The robot does not fall before the end of the run."""
+    robot = load_robot("biped14")
+    p = parameters_of(robot)
+    known = Estimate(p, p.start, np.diag(p.spread**2), {}, True, np.zeros(0))
+
+    def stopped(*_: Any) -> tuple[Recording, dict[str, Any]]:
+        recording, summary = run(RunConfig(scenario="squat", duration=2.5))
+        recording.gave_up_at, recording.gave_up_why = 2.4, "a torque is not finite"
+        return recording, summary
+
+    monkeypatch.setattr(suggest, "run", stopped)
+    monkeypatch.setattr(suggest, "MOTIONS", {"squat": SLOW})
+    (only,) = suggest.suggestions(robot, known, {})
+    assert only.result is None
+    assert "2.4 s" in only.why
