@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
+import scipy  # it imports its submodules at their first use
 
 from bipedsim.config import together
 from bipedsim.errors import RecordingError
@@ -183,8 +184,8 @@ def signals_of(recording: Recording, robot: Robot, source: str = "the recording"
     )
 
 
-_CORRELATED = 1.0 + 2.0 * (15.0**2 + 6.0**2 + 1.0) / 20.0**2
-"""Third differences of white noise for each independent one, from their covariances 20, -15, 6, -1."""
+_SQUARES = 1.0 + 9.0 + 9.0 + 1.0
+"""Sum of the squared coefficients of a third difference."""
 NOISELESS = 1e-6
 """Standard deviation up to which a channel counts as one without noise, in its unit."""
 _SENSORS = {
@@ -213,18 +214,26 @@ def sensor_noise(recordings: Sequence[Recording], robot: Robot) -> dict[str, flo
     for recording in recordings:
         ordered = in_order(recording, robot, "the recording")
         efforts = np.hstack([ordered.joint_effort[1:], ordered.joint_effort[:-1]])
-        # Each number of the regression also removes the noise of one independent difference.
-        rest = np.sqrt(max(1.0 - efforts.shape[1] * _CORRELATED / len(efforts), 0.1))
+        differences = np.diff(efforts, 3, axis=0)
+        rest = np.sqrt(max(1.0 - _removed(differences), 0.1))
         for name, (column, part, shaken) in _SENSORS.items():
             signal = getattr(ordered, column)[1:, ..., part].reshape(len(efforts), -1)
             deviations = noise(signal)
             if shaken:
-                follows = np.linalg.lstsq(np.diff(efforts, 3, axis=0), np.diff(signal, 3, axis=0))[0]
+                follows = np.linalg.lstsq(differences, np.diff(signal, 3, axis=0))[0]
                 deviations = noise(signal - efforts @ follows) / rest
             if (deviations > NOISELESS).any():
                 found = float(np.median(deviations[deviations > NOISELESS]))
                 result[name] = min(result.get(name, np.inf), found)
     return result
+
+
+def _removed(differences: Array) -> float:
+    """Return the share of the variance of white noise that a regression on third ``differences`` (n, k) removes."""
+    basis = scipy.linalg.orth(differences)
+    # The covariance of third differences of noise is D D^T, with the operator D of the differences.
+    transposed = np.diff(np.pad(basis, ((3, 3), (0, 0))), 3, axis=0)
+    return float(np.sum(transposed**2)) / (_SQUARES * len(differences))
 
 
 def in_order(recording: Recording, robot: Robot, source: str) -> Recording:
