@@ -12,6 +12,7 @@ pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
 import rclpy
 from geometry_msgs.msg import Twist
+from rcl_interfaces.srv import DescribeParameters
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from ros_support import RosWorld
@@ -117,6 +118,11 @@ def test_live_parameters_of_a_controller_are_listed_and_changed(ros: RosWorld) -
     first = listed()
     assert set(first) == {"posture.stiffness", "posture.damping", *gains}
     assert {name: first[name].value for name in gains} == gains
+    # Other programs find each parameter by the name in its description.
+    client = ros.node.create_client(DescribeParameters, "controller_node/describe_parameters")
+    described = client.call_async(DescribeParameters.Request(names=list(gains)))
+    ros.until(described.done, "the descriptions")
+    assert [each.name for each in described.result().descriptors] == list(gains)
     assert (first["posture.stiffness"].low, first["posture.stiffness"].high) == (0.0, 1000.0)
     for value, good in ((20.0, True), (-5.0, False)):
         answers.clear()

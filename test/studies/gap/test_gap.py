@@ -131,6 +131,20 @@ def test_the_channels_tell_in_which_joint_the_model_is_wrong(
         assert np.sqrt(squares.mean()) == pytest.approx(error(wrong, name, MS_50), rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("foot", "number", "quantity", "channel"),
+    [(1, 0, "ankle force", "right x"), (0, 2, "ankle force", "left z"), (0, 4, "ankle torque", "left y")],
+)
+def test_the_channels_of_feet_have_their_foot_and_axis(
+    ideal: RobotRun, robot: Robot, foot: int, number: int, quantity: str, channel: str
+) -> None:
+    """Half-way through the run one number of one ankle sensor becomes wrong."""
+    wrench = ideal.wrench.copy()
+    wrench[len(wrench) // 2 :, foot, number] += 400.0
+    errors = rms_of_channels(gap(replace(ideal, wrench=wrench), robot, "ideal"))[quantity]
+    assert max(errors, key=lambda name: errors[name][MS_10]) == channel
+
+
 def test_a_window_has_the_same_bits_whatever_came_before_it(realistic: RobotRun, robot: Robot) -> None:
     first, again = (gap(realistic, robot, "realistic") for _ in range(2))
     for name in QUANTITIES:
