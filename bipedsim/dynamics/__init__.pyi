@@ -26,10 +26,16 @@ from .landing import Landing as Landing
 from .loops import Loops as Loops
 from .pairs import Pairs as Pairs, approach as approach, closest as closest
 from .projection import Projection as Projection, edge_lines as edge_lines
-from .protocol import CompiledContact as CompiledContact, Outcome as Outcome
+from .protocol import Attempt as Attempt, CompiledContact as CompiledContact, Outcome as Outcome, Part as Part
 from .rows import energy_added as energy_added, impose as impose
 from .step import Dynamics as Dynamics
-from .step_kernels import solve_contact as solve_contact
+from .step_kernels import (
+    StepWithContact as StepWithContact,
+    begin_attempt as begin_attempt,
+    end_attempt as end_attempt,
+    solve_contact as solve_contact,
+    use_memory as use_memory,
+)
 from .stops import Stops as Stops, keep_within as keep_within
 from .support import NEW_PLANE as NEW_PLANE, UNCHANGED as UNCHANGED, Foothold as Foothold
 from .tree import SPEED_LIMIT as SPEED_LIMIT, Tree as Tree, add_wrenches as add_wrenches

@@ -341,6 +341,12 @@ class Dynamics:
         runner = _InPython(contact, self) if compiled is None else _Compiled(compiled, self._arrays, self.change)
         self._runner, self._step, self._run = runner, runner.boxed, runner.run
 
+    def compiled_step(self, contact: Contact) -> StepWithContact | None:
+        """Return the arrays of a step with ``contact``, for other compiled code; None if the model is not compiled."""
+        if contact is not self._contact:
+            self._take(contact)
+        return self._runner.arrays if isinstance(self._runner, _Compiled) else None
+
     def compile_contact(self, contact: Contact) -> None:
         """Compile the kernel of ``contact`` alone, without the step."""
         compiled: CompiledContact | None = getattr(contact, "compiled", None)
@@ -408,7 +414,7 @@ class _Compiled:
 
     Attributes:
         run: ``run(boxed, q, v, tau_joint, part, left, attempt)`` makes an attempt and returns its :class:`Outcome`.
-        boxed: First argument of ``run``.
+        arrays, boxed: All arrays of a step, and their box, the first argument of ``run``.
         impulse: (K, 6) of the last attempt [N.s].
     """
 
@@ -429,7 +435,8 @@ class _Compiled:
                 1.0,
                 _FIRST,
             )
-            self.boxed = box(StepWithContact(arrays, native_call(solve_contact, self._contact), *memory))
+            self.arrays = StepWithContact(arrays, native_call(solve_contact, self._contact), *memory)
+            self.boxed = box(self.arrays)
 
     def restore(self) -> None:
         restore_contact(self.boxed)

@@ -98,7 +98,7 @@ def _begin(a: Any, q: Array, v: Array, tau_joint: Array, part: int, left: float)
 
 
 @kernel
-def _prepare(a: Any, q: Array, v: Array, tau_joint: Array, part: int, left: float, attempt: int) -> int:
+def begin_attempt(a: Any, q: Array, v: Array, tau_joint: Array, part: int, left: float, attempt: int) -> int:
     """Prepare the projection of ``a`` for the contact model; return an outcome."""
     if attempt == Attempt.FIRST or attempt == Attempt.PROJECT:
         outcome = _begin(a, q, v, tau_joint, part, left)
@@ -128,7 +128,7 @@ def _hold(a: Any, q: Array, v: Array, part: int, attempt: int) -> None:
 
 
 @kernel
-def _finish(a: Any, q: Array, v: Array, impulse: Array, late: Array, part: int, attempt: int) -> int:
+def end_attempt(a: Any, q: Array, v: Array, impulse: Array, late: Array, part: int, attempt: int) -> int:
     """Convert the impulses of an attempt to joint space and check the result; return its outcome."""
     outcome = _apply(a, q, v, impulse, late, part, attempt)
     a.progress.memory[0] = MemoryUse.NOTHING.value
@@ -233,7 +233,7 @@ def _may_land(a: Any, part: int) -> bool:
 
 
 @kernel
-def _use(memory: Any, use: int) -> None:
+def use_memory(memory: Any, use: int) -> None:
     """Store or restore the state of the contact model."""
     if use == MemoryUse.STORE:
         keep(memory)
@@ -244,13 +244,13 @@ def _use(memory: Any, use: int) -> None:
 @entry
 def prepare(step: Any, q: Array, v: Array, tau_joint: Array, part: int, left: float, attempt: int) -> int:
     """Prepare an attempt for a contact model in Python; see :class:`Outcome`."""
-    return _prepare(step.arrays, q, v, tau_joint, part, left, attempt)
+    return begin_attempt(step.arrays, q, v, tau_joint, part, left, attempt)
 
 
 @entry
 def finish(step: Any, q: Array, v: Array, impulse: Array, late: Array, part: int, attempt: int) -> int:
     """Finish an attempt with the impulses of a contact model in Python; see :class:`Outcome`."""
-    return _finish(step.arrays, q, v, impulse, late, part, attempt)
+    return end_attempt(step.arrays, q, v, impulse, late, part, attempt)
 
 
 @entry
@@ -266,15 +266,15 @@ def attempt_compiled(step: Any, q: Array, v: Array, tau_joint: Array, part: int,
     c = step.arrays
     a = c.step
     if attempt != Attempt.COUPLED:
-        outcome = _prepare(a, q, v, tau_joint, part, left, attempt)
+        outcome = begin_attempt(a, q, v, tau_joint, part, left, attempt)
         if outcome != Outcome.TAKEN or attempt == Attempt.PROJECT:
             return outcome
-        _use(c.memory, a.progress.memory[0])
+        use_memory(c.memory, a.progress.memory[0])
         call_native(c.solve.function, c.solve.argument)  # type: ignore[call-arg]
         if attempt == Attempt.CONTACT or attempt == Attempt.CONTACT_AGAIN:
             return outcome
-    outcome = _finish(a, q, v, c.impulse, c.late, part, attempt)
-    _use(c.memory, a.progress.memory[0])
+    outcome = end_attempt(a, q, v, c.impulse, c.late, part, attempt)
+    use_memory(c.memory, a.progress.memory[0])
     return outcome
 
 

@@ -24,11 +24,11 @@ from bipedsim.dynamics import Dynamics
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.ground import Ground
 from bipedsim.model import ROBOTS, Robot, load_robot, perturbed, read_hardware
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, call
 from bipedsim.objects import parse_objects
 from bipedsim.recording import checksum
 from bipedsim.sim import JOINT, MONITORS, Monitors, Simulator, Steps
-from bipedsim.touch import Touching
+from bipedsim.touch import Touching, add_impulses
 
 if TYPE_CHECKING:
     from bipedsim.sim import Objects
@@ -254,7 +254,7 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
             objects.end()
         bodies = np.zeros((plant.model.njoints, 3))
         if touching is not None and steps.touched:
-            touching.add_forces(bodies)
+            call(add_impulses, touching.contacts, bodies)
         result = contact.result
         rows = zip(result.mode, result.sliding, result.n_vertices, strict=True)
         results.append(

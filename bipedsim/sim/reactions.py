@@ -2,15 +2,53 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, drivers
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, Integers, box, entry, ready
 from bipedsim.sim.participant import Participant, Simulation
-from bipedsim.touch import Touching
+from bipedsim.touch import Contacts, Touching, add_impulses
+
+
+class _Sums(NamedTuple):
+    """Sums over a tick, and the impulses of the last step.
+
+    Attributes:
+        stop, loop, body: As in :class:`Reactions`, ``loop`` as (6L,).
+        contacts: Contacts of the last step except those of the soles.
+        step_stop, step_loop: (S,), (M,) impulses of joint limits and closed chains in the last step.
+        stop_joint, loop_entry: (S,), (M,) their indices in the sums.
+    """
+
+    stop: Array
+    loop: Array
+    body: Array
+    contacts: Contacts
+    step_stop: Array
+    step_loop: Array
+    stop_joint: Integers
+    loop_entry: Integers
+
+
+@entry
+def _add_step(boxed: Any, first: bool, stopped: bool, touched: bool) -> None:
+    """Add the impulses of a step; the ``first`` one of a tick restarts the sums."""
+    s = boxed.arrays
+    if first:
+        s.stop[:] = 0.0
+        s.loop[:] = 0.0
+        s.body[:, :] = 0.0
+    if stopped:
+        for j in range(s.stop_joint.shape[0]):
+            s.stop[s.stop_joint[j]] += s.step_stop[j]
+        for k in range(s.loop_entry.shape[0]):
+            s.loop[s.loop_entry[k]] += s.step_loop[k]
+    if touched:
+        add_impulses(s.contacts, s.body)
+
 
 BODY_IN_GROUND = 0.01
 """Largest depth [m] at which a body may start in the ground or in another body; the simulation removes it slowly."""
@@ -45,7 +83,8 @@ class Reactions(Participant):
         self.body_impulse: Array = np.zeros((robot.model.njoints, 3))
         # The dynamics list the torque of a weld before its force.
         entries = [6 * k + (i + loop.size - 3) % 6 for k, loop in enumerate(robot.loops) for i in range(loop.size)]
-        self._loop_entries = np.array(entries, dtype=np.intp)
+        self._loop_entries = np.array(entries, dtype=np.int64)
+        self._sums: Any = None
         self._driven = drivers(robot.model, robot.joint_names)
         self._forces = np.zeros((robot.nu + 1, 3))
         self._force_views = self._forces[0], self._forces[1:]
@@ -53,9 +92,10 @@ class Reactions(Participant):
         self._stopped = self._touched = False
 
     def warm_up(self) -> None:
-        """Load or compile the kernels of contacts other than those of the soles."""
+        """Load or compile the kernels of contacts other than those of the soles, and of the sums."""
         if self.touching is not None:
             self.touching.warm_up()
+        ready(_add_step, self._sums, True, True, True)
 
     def check_start(self, sim: Simulation, q: Array, v: Array) -> None:
         """Raise ConfigError if a body starts in the ground or in another body at ``q``; it would be ejected."""
@@ -77,6 +117,11 @@ class Reactions(Participant):
 
     def reset(self, sim: Simulation) -> None:
         """Clear the impulses of the last tick."""
+        if self._sums is None:
+            contacts = Contacts.of_size(0) if self.touching is None else self.touching.contacts
+            sums = self.stop_impulse, self.loop_impulse.reshape(-1), self.body_impulse
+            step = sim.stepper.stop_impulse, sim.stepper.loop_impulse
+            self._sums = box(_Sums(*sums, contacts, *step, sim.dynamics.stops.idx_v, self._loop_entries))
         self._clear()
         if self.touching is not None:
             self.touching.reset()
@@ -95,17 +140,10 @@ class Reactions(Participant):
 
     def _add(self, sim: Simulation) -> None:
         stepper = sim.stepper
-        if sim.step_count % self._n_steps == 0:
-            self._clear()
-        if stepper.stopped:
-            self._stopped = True
-            self.stop_impulse[sim.dynamics.stops.idx_v] += stepper.stop_impulse
-            if len(self._loop_entries):
-                self.loop_impulse.flat[self._loop_entries] += stepper.loop_impulse
-        if stepper.touched:
-            assert self.touching is not None
-            self._touched = True
-            self.touching.add_forces(self.body_impulse)
+        first = sim.step_count % self._n_steps == 0
+        self._stopped = stepper.stopped or (self._stopped and not first)
+        self._touched = stepper.touched or (self._touched and not first)
+        _add_step(self._sums, first, stepper.stopped, stepper.touched)
 
     def contact_forces(self) -> tuple[Array, Array]:
         """Return the mean forces on the bodies over the last tick (3,), (nu, 3) [N]; NaN without contact; live."""

@@ -159,9 +159,10 @@ class Steps:
         """Take an undivided step with all contacts solved together."""
         touching = self._touching
         assert touching is not None
-        self._landed = self._ended = self.stopped = False
+        self._landed = self.stopped = False
         self.touched = True
-        outcome = self._dynamics.touch(q, v, torque, self._contact, touching)
+        outcome = touching.take(q, v, torque)
+        self._ended = not outcome and not self._chained
         if self._near[0] or self._chained:
             self._record_limits(True)
         if touching.unresolved:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, NamedTuple
 
-from bipedsim.numerics import Array, Integers, kernel, zeros_of
+from bipedsim.numerics import Array, Integers, kernel, mul, zeros_of
 
 WORLD = 0
 """The body that does not move."""
@@ -143,6 +143,18 @@ def add(
                 c.impulse[m, i] = c.before[k, i]
             break
     return True
+
+
+@kernel
+def add_impulses(c: Contacts, out: Array) -> None:
+    """Add the impulses of all contacts on the bodies of the robot to ``out`` (joints, 3), in the world [N.s]."""
+    for m in range(c.used[0]):
+        f = mul(c.axes[m], c.impulse[m])
+        for a in range(3):
+            if WORLD < c.a[m] < out.shape[0]:
+                out[c.a[m], a] += f[a]
+            if WORLD < c.b[m] < out.shape[0]:
+                out[c.b[m], a] -= f[a]
 
 
 def clear_history(c: Contacts) -> None:

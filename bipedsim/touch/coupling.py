@@ -39,6 +39,8 @@ DEPENDENT = 1e-9
 """A row counts as dependent on the previous active rows if its independent part is not above this fraction."""
 LEAST = 10.0
 """Acceleration [m/s^2] whose speed after a step is the minimum scale of the residuals."""
+ENOUGH = 1e-10
+"""Error of a velocity [m/s] at which a solve ends."""
 ZERO_SPEED = 10.0
 """A contact slower than this many times the tolerance sticks."""
 
@@ -294,17 +296,22 @@ def fill_rows(s: TouchCoupling, v: Array) -> bool:
 
 @entry
 def rebound(boxed: Any, impulse: Array, lag: float) -> None:
+    """See :func:`fill_rebounds`."""
+    fill_rebounds(boxed.arrays, impulse, lag)
+
+
+@kernel
+def fill_rebounds(s: TouchCoupling, impulse: Array, lag: float) -> None:
     """Let contacts that close within the step and rebound leave as after an impact at the moment of contact.
 
     Velocities of objects are those at that moment.
 
     Args:
-        boxed: A :class:`TouchCoupling`.
+        s: The contacts.
         impulse: (K, 6) of the feet in the step without these contacts.
         lag: Delay of the robot's velocities as a fraction of a step. It is half a step, because positions follow the
             velocity at the end of the step (:mod:`bipedsim.sim.steps`), and zero in flight.
     """
-    s = boxed.arrays
     t, c = s.tree, s.contacts
     _act_on_robot(s, impulse)
     for m in range(c.used[0]):
@@ -352,6 +359,7 @@ def _solve(s: TouchCoupling, impulse: Array) -> bool:
         q.mu[m] = c.mu[m]
     # The scale is the speed that contact has to remove.
     q.scale[0] = scale
+    q.enough[0] = ENOUGH / scale
     solved = False
     # Each solve except the last one sets dynamic friction at a contact.
     for _ in range(q.points[0] + 1):
@@ -377,13 +385,18 @@ def _take_dynamic(s: TouchCoupling) -> bool:
 
 @entry
 def solve_with_feet(boxed: Any, impulse: Array) -> bool:
+    """See :func:`solve_all`."""
+    return solve_all(boxed.arrays, impulse)
+
+
+@kernel
+def solve_all(s: TouchCoupling, impulse: Array) -> bool:
     """Solve all contacts with the feet as points, and store the solution; return whether it is within tolerance.
 
     Args:
-        boxed: A :class:`TouchCoupling`.
+        s: The contacts.
         impulse: (K, 6) zeros.
     """
-    s = boxed.arrays
     q = s.problem
     solved = _solve(s, impulse)
     slow = ZERO_SPEED * q.tolerance * q.scale[0]
@@ -553,19 +566,6 @@ def _store(s: TouchCoupling, impulse: Array) -> None:
         for d in range(t.depth[i] - 1):
             s.y[t.ancestors[i, d]] -= t.L[i, d] * y
         t.z[i] = s.z[i] + y
-
-
-@entry
-def add_forces(boxed: Any, out: Array) -> None:
-    """Add the impulses of all contacts on the bodies of the robot to ``out`` (joints, 3), in the world [N.s]."""
-    c = boxed.arrays.contacts
-    for m in range(c.used[0]):
-        f = mul(c.axes[m], c.impulse[m])
-        for a in range(3):
-            if WORLD < c.a[m] < out.shape[0]:
-                out[c.a[m], a] += f[a]
-            if WORLD < c.b[m] < out.shape[0]:
-                out[c.b[m], a] -= f[a]
 
 
 @kernel

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from bipedsim.dynamics import BodyPoints, Tree, approach, closest, lowest_point, patch_below, triangle_below, twist_of
+from bipedsim.dynamics import (
+    BodyPoints,
+    Pairs,
+    Stops,
+    Tree,
+    approach,
+    closest,
+    lowest_point,
+    patch_below,
+    triangle_below,
+    twist_of,
+)
 from bipedsim.ground import GroundArrays
 from bipedsim.numerics import Array, cross, entry, kernel, point_velocity
 from bipedsim.touch.contacts import WORLD, Contacts, add, clear, may_touch
-from bipedsim.touch.coupling import fill_rows, store_drive
+from bipedsim.touch.coupling import TouchCoupling, fill_rows, store_drive
 from bipedsim.touch.feet import begin_feet
 
 STOPS, PAIRS = 1 << 41, 1 << 42
@@ -21,14 +32,45 @@ PER_POINT = 3
 """Number of contacts of a ring on a plane, at equal angles."""
 
 
+class RobotContacts(NamedTuple):
+    """All inputs of the search for contacts of a robot, without objects.
+
+    Attributes:
+        bodies, pairs, stops, tree, ground: Arrays of the robot's step, and the ground.
+        contacts, coupling: The contacts that the search fills.
+        mu, restitution: Coefficients of the bodies.
+        nothing: (nv,) zeros.
+        axes: (3, 3) work array.
+    """
+
+    bodies: BodyPoints
+    pairs: Pairs
+    stops: Stops
+    tree: Tree
+    ground: GroundArrays
+    contacts: Contacts
+    coupling: TouchCoupling
+    mu: float
+    restitution: float
+    nothing: Array
+    axes: Array
+
+
 @entry
 def find_contacts(boxed: Any, q: Array, v: Array, complete: bool) -> bool:
-    """Find the contacts of a step of the robot from (q, v): bodies, joint limits, and the feet as points.
+    """See :func:`find_all`.
 
     Returns:
         If these are ``complete``, without objects, whether any contact may rebound; see :func:`fill_rows`.
     """
     s = boxed.arrays
+    find_all(s, q, v)
+    return fill_rows(s.coupling, v) if complete else False
+
+
+@kernel
+def find_all(s: Any, q: Array, v: Array) -> None:
+    """Find the contacts of a step of the robot from (q, v): bodies, joint limits, and the feet as points."""
     clear(s.contacts)
     store_drive(s.coupling)
     if s.coupling.points[0]:
@@ -36,7 +78,6 @@ def find_contacts(boxed: Any, q: Array, v: Array, complete: bool) -> bool:
     _find_on_ground(s, v)
     _find_pairs(s, v)
     _find_stops(s, q, v)
-    return fill_rows(s.coupling, v) if complete else False
 
 
 @kernel
@@ -101,8 +142,13 @@ def _find_stops(s: Any, q: Array, v: Array) -> None:
 
 @entry
 def add_passed(boxed: Any, q: Array) -> None:
+    """See :func:`add_passed_limits`."""
+    add_passed_limits(boxed.arrays, q)
+
+
+@kernel
+def add_passed_limits(s: Any, q: Array) -> None:
     """Add the active limits of joints at ``q`` (nq,) that are not yet in the contacts."""
-    s = boxed.arrays
     o = s.stops
     for j in range(o.idx_q.shape[0]):
         if o.held[j] != 0 and not o.asked[j]:

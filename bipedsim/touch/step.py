@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
 from bipedsim.contact import UNRESOLVED, Anchors, ConeProblem, ContactModel, PointRows, VertexContacts
-from bipedsim.dynamics import SUNK, BodyPoints, Dynamics, Pairs, Stops, Tree, closest
-from bipedsim.ground import Ground, GroundArrays
+from bipedsim.dynamics import SUNK, Dynamics, Part, closest
+from bipedsim.ground import Ground
 from bipedsim.model import Robot, lowest_point
-from bipedsim.numerics import Array, box, call, zeros_of
+from bipedsim.numerics import Array, box, call, ready, zeros_of
 from bipedsim.touch.contacts import Contacts, ObjectContacts, clear_history
 from bipedsim.touch.coupling import (
     TouchCoupling,
-    add_forces,
     begin_points,
     fill_problem,
     rebound,
@@ -26,7 +25,8 @@ from bipedsim.touch.coupling import (
     store_beside_feet,
 )
 from bipedsim.touch.feet import FeetAsPoints
-from bipedsim.touch.find import add_passed, find_contacts
+from bipedsim.touch.find import RobotContacts, add_passed, find_contacts
+from bipedsim.touch.whole_step import WholeStep, take_step
 
 CAPACITY, PER_OBJECT, MOST_OF_OBJECTS = 96, 8, 256
 """Maximum number of contacts in a step: without objects, additional ones per object, and limit of the latter.
@@ -42,29 +42,14 @@ FITS = 1e-7
 """Convergence criterion: change of the foot velocities in a round, relative to the speeds that contact changes."""
 WAITS = 10
 """Number of steps after such a failure in which feet become points after the first round."""
-TOLERANCE, ENOUGH, ITERATIONS = 1e-7, 1e-9, 250
-"""Residual that counts as solved, residual at which a solve ends, and the maximum number of its iterations.
-
-Residuals are relative to the speed that contact has to remove.
-"""
+TOLERANCE, ITERATIONS = 1e-7, 250
+"""Residual that counts as solved, relative to the speed that contact has to remove, and maximum of the iterations."""
 GAMMA = 0.2
 """Fraction of an overlap that a step removes."""
+UNSPLIT = int(Part.UNSPLIT)
+"""Part of the step that is solved: all of it. Compiled functions take plain integers."""
 SLOW = 0.5
 """A contact does not rebound below the speed that gravity adds in this many steps."""
-
-
-class _RobotContacts(NamedTuple):
-    bodies: BodyPoints
-    pairs: Pairs
-    stops: Stops
-    tree: Tree
-    ground: GroundArrays
-    contacts: Contacts
-    coupling: TouchCoupling
-    mu: float
-    restitution: float
-    nothing: Array
-    axes: Array
 
 
 class Touching:
@@ -112,7 +97,6 @@ class Touching:
         capacity = CAPACITY + min(PER_OBJECT * n_objects, MOST_OF_OBJECTS) + feet * widest
         self.contacts = Contacts.of_size(capacity)
         self._problem = ConeProblem.of_feet(0, capacity, TOLERANCE, ITERATIONS, budget=projection.budget)
-        self._problem.enough[0] = ENOUGH
         gravity = float(np.linalg.norm(tree.gravity))
         self._feet = zeros_of(
             FeetAsPoints,
@@ -143,22 +127,27 @@ class Touching:
         )
         self._boxed = box(self._coupling)
         self._still = np.zeros(nv)
-        self._robot = box(
-            _RobotContacts(
-                dynamics.bodies,
-                dynamics.pairs,
-                dynamics.stops,
-                tree,
-                ground.arrays(),
-                self.contacts,
-                self._coupling,
-                friction,
-                restitution,
-                self._still,
-                np.eye(3),
-            )
+        self._inputs = RobotContacts(
+            dynamics.bodies,
+            dynamics.pairs,
+            dynamics.stops,
+            tree,
+            ground.arrays(),
+            self.contacts,
+            self._coupling,
+            friction,
+            restitution,
+            self._still,
+            np.eye(3),
         )
-        self._loaded = self._coupling.loaded.data
+        self._robot = box(self._inputs)
+        # The kernels are compiled at the first contact.
+        self._take_step: Callable[..., int] | None = None
+        self._whole: Any = None
+        self._solved = np.zeros(1, dtype=np.bool_)
+        # Every step reads these; a memoryview takes half the time of an array.
+        self._loaded, self._found = self._coupling.loaded.data, self._solved.data
+        self._dropped = self.contacts.dropped.data
         self.force, self.gained = self._coupling.force, self._coupling.gained
         self._impulse, self._nothing = (np.zeros((feet, 6)) for _ in range(2))
         self.finders: list[Callable[[Contacts], None]] = []
@@ -170,6 +159,33 @@ class Touching:
         self._counted = self._result.counters.copy()
         self._v = self._still
         self._bounces = False
+
+    def take(self, q: Array, v: Array, torque: Array) -> int:
+        """Take an unsplit step with all contacts, see :meth:`bipedsim.dynamics.Dynamics.touch`; return its outcome.
+
+        Without objects, and with a compiled and rigid contact model, this is one compiled call.
+        """
+        dynamics = self._dynamics
+        if self.finders or (self._take_step is None and not self._prepare()):
+            return dynamics.touch(q, v, torque, self._contact, self)
+        assert self._take_step is not None
+        dynamics.repeated = dynamics.unresolved = False
+        outcome = self._take_step(self._whole, q, v, torque, UNSPLIT)
+        self.unresolved = not self._found[0] or self._dropped[0] > 0
+        self.carries = bool(self._loaded[0])
+        return outcome
+
+    def _prepare(self) -> bool:
+        """Compile or load the step in one call; return False if it must be taken in several."""
+        step = self._dynamics.compiled_step(self._contact) if self._rigid and not self.finders else None
+        if step is None:
+            return False
+        counters = self._result.counters
+        whole = WholeStep(step, self._inputs, counters, counters.copy(), self._nothing, self._solved)
+        self._whole = box(whole)
+        q, v, torque = np.zeros(self._model.nq), self._still, np.zeros(len(self._inputs.tree.actuated))
+        self._take_step = ready(take_step, self._whole, q, v, torque, UNSPLIT)
+        return True
 
     def find(self, q: Array, v: Array) -> None:
         """Detect the contacts of a step from (q, v), joint limits included."""
@@ -278,10 +294,6 @@ class Touching:
                 deepest[name] = depth
         return deepest
 
-    def add_forces(self, out: Array) -> None:
-        """Add the impulses of the last step on the bodies of the robot to ``out`` (joints, 3), in the world [N.s]."""
-        add_forces(self._boxed, out)
-
     def rest(self) -> None:
         """Record that the last step was solved without these contacts."""
         self.force[:] = self.gained[:] = 0.0
@@ -289,17 +301,17 @@ class Touching:
 
     def warm_up(self) -> None:
         """Load or compile the kernels. Those of :meth:`find` come last, because a helper process begins with them."""
-        nothing = np.zeros(int(self._dynamics.stops.idx_q.max(initial=-1)) + 1)
-        fill_problem(self._boxed, self._still)
-        rebound(self._boxed, self._nothing, 0.5)
-        solve_with_feet(self._boxed, self._nothing)
-        if not self._rigid:
-            begin_points(self._boxed, self._still)
-            solve_beside_feet(self._boxed, self._nothing)
-            store_beside_feet(self._boxed, self._nothing)
-        self.add_forces(np.zeros((len(self._dynamics.bodies.leaf), 3)))
-        find_contacts(self._robot, nothing, self._still, True)
-        add_passed(self._robot, nothing)
+        if not self._prepare():
+            nothing = np.zeros(self._model.nq)
+            fill_problem(self._boxed, self._still)
+            rebound(self._boxed, self._nothing, 0.5)
+            solve_with_feet(self._boxed, self._nothing)
+            if not self._rigid:
+                begin_points(self._boxed, self._still)
+                solve_beside_feet(self._boxed, self._nothing)
+                store_beside_feet(self._boxed, self._nothing)
+            find_contacts(self._robot, nothing, self._still, True)
+            add_passed(self._robot, nothing)
         self.reset()
 
     def reset(self) -> None:

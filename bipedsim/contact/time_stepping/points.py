@@ -12,23 +12,30 @@ from __future__ import annotations
 import numpy as np
 
 from bipedsim.contact.time_stepping.cone_admm import onto_cone
-from bipedsim.contact.time_stepping.cone_newton import EASE, LEAST_PROXIMAL, STALLED_SOLVED, linearise
+from bipedsim.contact.time_stepping.cone_newton import LEAST_PROXIMAL, STALLED_SOLVED, linearise
 from bipedsim.contact.time_stepping.cone_problem import NOTHING, ConeProblem, copy_points, measure, reserve_budget
 from bipedsim.contact.time_stepping.cone_sweeps import SWEEPS, solve_point
 from bipedsim.contact.time_stepping.point_rows import PointRows, add_impulse, velocities, velocity_at
 from bipedsim.numerics import assign, begin_matrix, kernel, solve_blocks
 
-WEIGHTS = (1e-6, 1e-3, 1e-5)
+WEIGHTS = (1e-5, 1e-4, 1e-3)
 """Weights of the proximal term of the first Newton steps and of those after sweeps.
 
-They are relative to the mobility of a point, and stay constant. A robot at rest on the ground has many contacts that
-stick with nearly all their friction. Their impulses are not unique, and a weight that changes makes the steps cycle
+They are relative to the mobility of a point. A robot at rest on the ground has many contacts that stick with nearly all
+their friction. Their impulses are not unique, and far from a solution a weight that changes makes the steps cycle
 between them.
 """
-FIRST_STEPS, STEPS = 10, 30
-"""Maximum number of Newton steps from the last impulses or from those of multipliers, and after sweeps.
+NEAR, SHRINK = 1e-4, 0.5
+"""Residual below which each step multiplies the weight by the second value.
 
-Far from a solution, the residual rises for many of them.
+There, contacts at slightly inconsistent heights exchange load at a rate inversely proportional to the weight.
+"""
+FIRST_STEPS, STEPS = 10, 30
+"""Maximum number of Newton steps from the last impulses or from those of multipliers, and after sweeps."""
+PATIENCE = 4
+"""Number of the first Newton steps without halving the residual after which sweeps continue.
+
+Most steps from the last impulses that do not converge soon cycle. After sweeps, the residual may rise for many steps.
 """
 PENALTY, ROUNDS, DESCENTS = 1e-3, 2, 10
 """Weight of the method of multipliers, its steps between two attempts of Newton's method, and Newton steps of each."""
@@ -37,7 +44,7 @@ FINISHED = 1e-4
 FLAT, SEARCHES = 0.1, 10
 """Fraction of the first slope at which a line search ends, and maximum number of its trials."""
 CLOSING = (1e-6, 1e-4)
-"""First weights of the Newton steps after multipliers, in turn; a step without progress reduces them (``EASE``)."""
+"""First weights of the Newton steps after multipliers, in turn."""
 PER_POINT = 60
 """Operations of a step or a sweep per point, in addition to those per entry of its rows."""
 
@@ -60,7 +67,7 @@ def solve_points(r: PointRows, q: ConeProblem) -> bool:
     for m in range(q.points[0]):
         for a in range(3):
             q.best[m, a] = 0.0
-    _newton(r, q, WEIGHTS[0], FIRST_STEPS, 1.0)
+    _newton(r, q, WEIGHTS[0], FIRST_STEPS, PATIENCE)
     block = 1
     copy_points(q.best, q.z)
     # The first sweeps always run: they are cheap, and near a solution they give a usable result.
@@ -70,18 +77,18 @@ def solve_points(r: PointRows, q: ConeProblem) -> bool:
         if block < len(WEIGHTS):
             _sweep(r, q)
             copy_points(q.f, q.z)
-            _newton(r, q, WEIGHTS[block], STEPS, 1.0)
+            _newton(r, q, WEIGHTS[block], STEPS, STEPS)
         else:
             _multiply(r, q)
             copy_points(q.f, q.z)
-            _newton(r, q, CLOSING[block % len(CLOSING)], FIRST_STEPS, EASE)
+            _newton(r, q, CLOSING[block % len(CLOSING)], FIRST_STEPS, FIRST_STEPS)
         block += 1
     copy_points(q.best, q.f)
     _fill_speeds(r, q)
     tolerated = q.residual[0] * q.scale[0]
     for m in range(q.points[0]):
         load = q.mobility[m] * q.f[m, 2]
-        if load <= tolerated and q.u[m, 2] > load:
+        if (load <= tolerated and q.u[m, 2] > load) or load <= NOTHING * q.scale[0]:
             # An open point has exactly no impulse; the residual would allow a small one.
             for a in range(3):
                 q.f[m, a] = 0.0
@@ -129,14 +136,14 @@ def _measure_best(r: PointRows, q: ConeProblem) -> float:
 
 
 @kernel
-def _newton(r: PointRows, q: ConeProblem, proximal: float, steps: int, ease: float) -> None:
+def _newton(r: PointRows, q: ConeProblem, proximal: float, steps: int, patience: int) -> None:
     """Make Newton steps from ``q.f``, and store the best impulses.
 
     Args:
         r, q: See :func:`solve_points`.
         proximal: First weight of the proximal term.
         steps: Maximum number of steps.
-        ease: Factor of the weight after a step without progress.
+        patience: Number of steps without halving the residual after which the method stops.
     """
     smallest, stalled = np.inf, 0
     q.proximal[0] = proximal
@@ -147,10 +154,12 @@ def _newton(r: PointRows, q: ConeProblem, proximal: float, steps: int, ease: flo
             stalled = 0
         else:
             stalled += 1
-            q.proximal[0] = max(q.proximal[0] * ease, LEAST_PROXIMAL)
+        if now < NEAR:
+            q.proximal[0] = max(q.proximal[0] * SHRINK, LEAST_PROXIMAL)
         smallest = min(now, smallest)
         polished = smallest <= q.tolerance and stalled >= STALLED_SOLVED
-        if polished or now <= q.enough[0] or q.used[0] >= q.iterations or q.budget[0] <= 0:
+        lost = stalled >= patience and smallest > NEAR
+        if polished or lost or now <= q.enough[0] or q.used[0] >= q.iterations or q.budget[0] <= 0:
             return
         _step(r, q)
 

@@ -1,0 +1,52 @@
+"""A step with all contacts in one compiled call has the same bits as the same step in several calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bipedsim.model import load_robot
+from bipedsim.numerics import Array
+from bipedsim.sim import Simulator
+
+
+def fall(hardware: dict[str, Any], several: bool) -> tuple[list[Array], dict[str, int]]:
+    """Return the states (q, v, forces) of a fall with zero torque, and the number of calls of each method."""
+    robot = load_robot("biped14")
+    sim = Simulator(robot, hardware=hardware)
+    touching = sim.reactions.touching
+    assert touching is not None
+    calls = {"touch": 0, "ask": 0, "add_stops": 0}
+    if several:
+        # A search in Python, even an empty one, needs several calls.
+        touching.finders.append(lambda contacts: None)
+        touch, solve, add_stops = sim.dynamics.touch, touching.solve, touching.add_stops
+
+        def count(name: str, call: Any) -> Any:
+            def counted(*arguments: Any) -> Any:
+                calls[name] += 1
+                return call(*arguments)
+
+            return counted
+
+        sim.dynamics.touch = count("touch", touch)  # type: ignore[method-assign]
+        touching.solve = lambda ask: solve(count("ask", ask))  # type: ignore[method-assign]
+        touching.add_stops = count("add_stops", add_stops)  # type: ignore[method-assign]
+    sim.reset()
+    sim.push(np.array([0.3, 0.1, 0.0, 0.0, 0.0, 0.0]) * robot.weight, duration=0.2)
+    states = []
+    for _ in range(1500):
+        sim.advance(np.zeros(robot.nu))
+        states.append(np.concatenate([sim.q, sim.v, sim.body_impulse.ravel(), sim.stop_impulse]))
+    return states, calls
+
+
+@pytest.mark.parametrize("hardware", [{}, {"body_restitution": 0.4, "stop_restitution": 0.3}])
+def test_a_fall_has_the_same_bits_in_one_call_and_in_several(hardware: dict[str, Any]) -> None:
+    whole, _ = fall(hardware, several=False)
+    parts, calls = fall(hardware, several=True)
+    assert calls["touch"] > 100
+    assert bool(calls["ask"]) == bool(hardware)
+    np.testing.assert_array_equal(whole, parts)
