@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,7 @@ The sets consist of limits that were active in an earlier attempt."""
 # Compiled functions take plain integers: for members of an IntEnum they would be compiled once more.
 _WHOLE, _WITHIN, _UNSPLIT, _CLOSED = (int(part) for part in (Part.WHOLE, Part.WITHIN, Part.UNSPLIT, Part.CLOSED))
 _BAD_TORQUE, _PROJECT, _COUPLED = int(Outcome.BAD_TORQUE), int(Attempt.PROJECT), int(Attempt.COUPLED)
+_TRY_LIMITS, _ALL_LIMITS = int(Attempt.OTHER_LIMITS), int(Attempt.ALL_LIMITS)
 _CONTACT, _CONTACT_AGAIN = int(Attempt.CONTACT), int(Attempt.CONTACT_AGAIN)
 _FIRST, _OTHER_LIMITS, _FIRST_LIMITS = int(Attempt.FIRST), int(Outcome.OTHER_LIMITS), int(Outcome.FIRST_LIMITS)
 TURN_ON = StopParams(joint_stops=False)
@@ -312,21 +313,23 @@ class Dynamics:
         """Repeat the first attempt at a part with other active joint limits, until one is consistent."""
         # If vertices may touch down, the state of the contact model was stored before it was called.
         self.repeated = outcome == _FIRST_LIMITS and not (part == _WHOLE and self.landing.lifted[0] > 0)
-        held = self.stops.held
-        tried, sides, others = set[bytes](), held.copy(), None
-        while outcome in (_OTHER_LIMITS, _FIRST_LIMITS):
+        held, run, step = self.stops.held, self._run, self._step
+        # The keys are in the order of the attempts.
+        tried: dict[bytes, None] = {}
+        others: Iterator[Integers] | None = None
+        while outcome == _OTHER_LIMITS or outcome == _FIRST_LIMITS:
+            limits = held.tobytes()
             # The same limits give the same solution. The search may cycle, because the contact changes in between.
-            if others is None and (held.tobytes() in tried or len(tried) >= TRIES):
-                others = _sets_of(sides)
+            if others is None and (limits in tried or len(tried) >= TRIES):
+                others = _sets_of(_last_sides(tried, held.dtype))
             if others is not None and not self.unresolved:
                 untried = next((stops for stops in others if stops.tobytes() not in tried), None)
                 self.unresolved = untried is None
                 if untried is not None:
                     held[:] = untried
-            tried.add(held.tobytes())
-            sides[held != 0] = held[held != 0]
-            attempt = Attempt.ALL_LIMITS.value if self.unresolved else Attempt.OTHER_LIMITS.value
-            outcome = self._run(self._step, q, v, tau_joint, part, left, attempt)
+                    limits = held.tobytes()
+            tried[limits] = None
+            outcome = run(step, q, v, tau_joint, part, left, _ALL_LIMITS if self.unresolved else _TRY_LIMITS)
         return outcome
 
     def take_back(self) -> None:
@@ -485,6 +488,15 @@ class _InPython:
     def warm_up(self, vector: Array) -> None:
         ready(prepare, self.boxed, vector, vector, vector, _WITHIN, 1.0, _FIRST)
         ready(finish, self.boxed, vector, vector, self.impulse, self.impulse, _WITHIN, _FIRST)
+
+
+def _last_sides(tried: Iterable[bytes], dtype: Any) -> Integers:
+    """Return the side of each joint limit in the last of the ``tried`` sets in which it was active; 0 if in none."""
+    sets = np.array([np.frombuffer(limits, dtype) for limits in tried])
+    sides = np.zeros_like(sets[0])
+    for limits in sets:
+        sides[limits != 0] = limits[limits != 0]
+    return sides
 
 
 def _sets_of(sides: Integers) -> Iterator[Integers]:

@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 
 from bipedsim.numerics.arrays import Array, Flags, Integers
 from bipedsim.numerics.jit import kernel
-from bipedsim.numerics.linear import factor_from_end, solve_first_factor, solve_second_factor
+from bipedsim.numerics.linear import factor_from_end, solve_second_factor
 from bipedsim.numerics.zeros import zeros_of
 
 SMALL = 6
@@ -29,6 +29,7 @@ class Blocks(NamedTuple):
         n_later: (B,) number of them.
         A: (n, n) the matrix.
         rows: (n,) exchanged rows.
+        entries, others: (n,) work arrays.
     """
 
     used: Annotated[Integers, 1]
@@ -41,6 +42,8 @@ class Blocks(NamedTuple):
     n_later: Annotated[Integers, "B"]
     A: Annotated[Array, "n", "n"]
     rows: Annotated[Integers, "n"]
+    entries: Annotated[Integers, "n"]
+    others: Annotated[Integers, "n"]
 
     @classmethod
     def of_sizes(cls, begin: Integers) -> Blocks:
@@ -146,7 +149,7 @@ def solve_blocks(s: Blocks, b: Array, x: Array) -> int:
     for n in range(s.ordered[0]):
         p = s.order[n]
         first, end = s.begin[p], s.begin[p + 1]
-        done = factor_from_end(s.A, first, end, s.rows)
+        done = factor_from_end(s.A, first, end, s.rows, s.entries, s.others, b)
         if done == 0:
             return 0
         operations += done + _eliminate(s, p, b)
@@ -164,7 +167,6 @@ def solve_blocks(s: Blocks, b: Array, x: Array) -> int:
 def _eliminate(s: Blocks, p: int, b: Array) -> int:
     """Eliminate block ``p``, whose pivots are factored, from all later ones; return the number of operations."""
     A, first, end = s.A, s.begin[p], s.begin[p + 1]
-    solve_first_factor(A, first, end, s.rows, b)
     later, count, size, total = s.later[p], s.n_later[p], end - first, 0
     for m in range(count):
         j = later[m]

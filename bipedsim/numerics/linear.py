@@ -320,65 +320,76 @@ LEAST_PIVOT = 0.1
 
 
 @kernel
-def factor_from_end(A, first, end, order) -> int:
+def factor_from_end(A, first, end, order, entries, others, b) -> int:
     """Factor the regular block of A in rows and columns ``first`` to ``end`` in place, from its last row to its first.
 
-    A row that has no entry in the column of the pivot is skipped. So A stays sparse if every row is connected to rows
-    before it as in a tree. Rows are exchanged only for a pivot that is small (``LEAST_PIVOT``).
+    Zeros are skipped in the row and in the column of the pivot. So A stays sparse, and few operations are needed, if
+    every row is connected to rows before it as in a tree. Rows are exchanged only for a pivot that is small
+    (``LEAST_PIVOT``).
 
     Args:
-        A: (n, n); the block is overwritten by both factors, see :func:`solve_first_factor`.
+        A: (n, n); both factors overwrite the block.
         first, end: First row of the block, and the one after its last.
         order: (n,) output, exchanged rows.
+        entries, others: (n,) work arrays.
+        b: (n,) right side; the row exchanges and the inverse first factor are applied to b[first:end].
 
     Returns:
         Number of operations, 0 if a pivot is 0.
     """
     count = 0
     for k in range(end - 1, first - 1, -1):
-        p = k
+        pivot, used = A[k], 0
+        p, diagonal = k, abs(pivot[k])
+        largest = diagonal
         for i in range(first, k):
-            if abs(A[i, k]) > abs(A[p, k]):
-                p = i
-        if A[p, k] == 0.0:
+            size = abs(A[i, k])
+            if size != 0.0:
+                others[used] = i
+                used += 1
+                if size > largest:
+                    p, largest = i, size
+        if largest == 0.0:
             return 0
-        if abs(A[k, k]) >= LEAST_PIVOT * abs(A[p, k]):
+        if diagonal >= LEAST_PIVOT * largest:
             p = k
         order[k] = p
         if p != k:
             for j in range(first, end):
                 A[k, j], A[p, j] = A[p, j], A[k, j]
-        by = 1.0 / A[k, k]
-        pivot = A[k]
-        for i in range(first, k):
+            b[k], b[p] = b[p], b[k]
+        filled = 0
+        for j in range(first, k):
+            if pivot[j] != 0.0:
+                entries[filled] = j
+                filled += 1
+        by = 1.0 / pivot[k]
+        for m in range(used):
+            i = others[m]
             row = A[i]
             f = row[k] * by
             row[k] = f
-            if f != 0.0:
-                count += k - first
-                for j in range(first, k):
-                    row[j] -= f * pivot[j]
-        count += k - first + 1
+            for n in range(filled):
+                j = entries[n]
+                row[j] -= f * pivot[j]
+            b[i] -= f * b[k]
+        count += 3 * used * filled + 2 * (k - first + 1)
     return count
-
-
-@kernel
-def solve_first_factor(A, first, end, order, b) -> None:
-    """Apply the row exchanges and the inverse first factor of :func:`factor_from_end` to b[first:end]."""
-    for k in range(end - 1, first - 1, -1):
-        b[k], b[order[k]] = b[order[k]], b[k]
-    for i in range(end - 1, first - 1, -1):
-        total = b[i]
-        for j in range(i + 1, end):
-            total -= A[i, j] * b[j]
-        b[i] = total
 
 
 @kernel
 def solve_second_factor(A, first, end, b, x) -> None:
     """Fill x[first:end] with the product of the inverse second factor of :func:`factor_from_end` and b[first:end]."""
     for i in range(first, end):
-        total = b[i]
-        for j in range(first, i):
-            total -= A[i, j] * x[j]
-        x[i] = total / A[i, i]
+        row, begin = A[i], first
+        # Four sums do not wait for each other.
+        t0 = t1 = t2 = t3 = 0.0
+        while begin + 4 <= i:
+            t0 += row[begin] * x[begin]
+            t1 += row[begin + 1] * x[begin + 1]
+            t2 += row[begin + 2] * x[begin + 2]
+            t3 += row[begin + 3] * x[begin + 3]
+            begin += 4
+        for j in range(begin, i):
+            t0 += row[j] * x[j]
+        x[i] = (b[i] - ((t0 + t1) + (t2 + t3))) / row[i]

@@ -131,20 +131,26 @@ def _fill_body(s: TouchCoupling, joint: int, leaf: int, v: Array) -> None:
         chain[j] = j if closed else t.ancestors[leaf, j]
         for a in range(6):
             rows[j, a] = 0.0
-    for d in range(t.depth[leaf]):
-        i = t.ancestors[leaf, d]
-        row = rows[i if closed else d]
-        for a in range(6):
-            row[a] = t.J_rows[i, a] if of_body else 0.0
-            twist[a] += row[a] * v[i]
-    if not of_body:
-        # A joint limit opens when its joint moves away from it.
+    if of_body:
+        for d in range(t.depth[leaf]):
+            i = t.ancestors[leaf, d]
+            row = rows[i if closed else d]
+            for a in range(6):
+                row[a] = t.J_rows[i, a]
+                twist[a] += row[a] * v[i]
+    else:
+        # A joint limit opens when its joint moves away from it. The rows of its other axes stay zero.
         side = -s.stops.side[joint - s.bodies.leaf.shape[0]]
         rows[leaf if closed else width - 1, 0] = side
         twist[0] = side * v[leaf]
     for j in range(width - 1, -1, -1):
         i = chain[j]
         row = rows[j]
+        if not of_body:
+            row[0] *= t.inverse[i]
+            for d in range(t.depth[i] - 1):
+                rows[t.ancestors[i, d] if closed else d, 0] -= t.L[i, d] * row[0]
+            continue
         for a in range(6):
             row[a] *= t.inverse[i]
         for d in range(t.depth[i] - 1):

@@ -18,21 +18,24 @@ from bipedsim.contact.time_stepping.cone_sweeps import SWEEPS, solve_point
 from bipedsim.contact.time_stepping.point_rows import PointRows, add_impulse, velocities, velocity_at
 from bipedsim.numerics import assign, begin_matrix, kernel, solve_blocks
 
-WEIGHTS = (1e-5, 1e-4, 1e-3)
+FOLLOW = 0.0
+"""Value in place of a weight that is the residual itself, from ``LEAST_FOLLOWING`` to ``MOST_FOLLOWING``."""
+WEIGHTS = (1e-5, FOLLOW, 1e-3)
 """Weights of the proximal term of the first Newton steps and of those after sweeps.
 
 They are relative to the mobility of a point. A robot at rest on the ground has many contacts that stick with nearly all
-their friction. Their impulses are not unique, and far from a solution a weight that changes makes the steps cycle
-between them.
+their friction. Their impulses are not unique, and the first steps may cycle between them.
 """
+LEAST_FOLLOWING, MOST_FOLLOWING = 1e-8, 1e-2
+"""Bounds of a weight that follows the residual."""
 NEAR, SHRINK = 1e-4, 0.5
-"""Residual below which each step multiplies the weight by the second value.
+"""Residual below which each step multiplies other weights by the second value.
 
 There, contacts at slightly inconsistent heights exchange load at a rate inversely proportional to the weight.
 """
 FIRST_STEPS, STEPS = 10, 30
 """Maximum number of Newton steps from the last impulses or from those of multipliers, and after sweeps."""
-PATIENCE = 4
+PATIENCE = 2
 """Number of the first Newton steps without halving the residual after which sweeps continue.
 
 Most steps from the last impulses that do not converge soon cycle. After sweeps, the residual may rise for many steps.
@@ -141,12 +144,13 @@ def _newton(r: PointRows, q: ConeProblem, proximal: float, steps: int, patience:
 
     Args:
         r, q: See :func:`solve_points`.
-        proximal: First weight of the proximal term.
+        proximal: First weight of the proximal term, or ``FOLLOW``.
         steps: Maximum number of steps.
         patience: Number of steps without halving the residual after which the method stops.
     """
     smallest, stalled = np.inf, 0
     q.proximal[0] = proximal
+    follows = proximal == FOLLOW
     for _ in range(steps):
         now = _measure_best(r, q)
         q.used[0] += 1
@@ -154,7 +158,9 @@ def _newton(r: PointRows, q: ConeProblem, proximal: float, steps: int, patience:
             stalled = 0
         else:
             stalled += 1
-        if now < NEAR:
+        if follows:
+            q.proximal[0] = min(max(now, LEAST_FOLLOWING), MOST_FOLLOWING)
+        elif now < NEAR:
             q.proximal[0] = max(q.proximal[0] * SHRINK, LEAST_PROXIMAL)
         smallest = min(now, smallest)
         polished = smallest <= q.tolerance and stalled >= STALLED_SOLVED
@@ -198,6 +204,14 @@ def _add_point(r: PointRows, q: ConeProblem, m: int) -> int:
     """Add Y^T C Y of point ``m`` to the system of a Newton step, and return its number of entries."""
     rows, column, width = r.Y[m], r.column[m], r.width[m]
     C = q.C[m]
+    if q.mu[m] == 0.0:
+        # Joint limits are such contacts; nothing acts along their other axes.
+        for i in range(width):
+            by = C[2, 2] * rows[2, i]
+            row = r.system.A[column[i]]
+            for j in range(width):
+                row[column[j]] += by * rows[2, j]
+        return width * width
     for i in range(width):
         x, y, z = rows[0, i], rows[1, i], rows[2, i]
         b0 = x * C[0, 0] + y * C[1, 0] + z * C[2, 0]
