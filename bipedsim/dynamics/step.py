@@ -317,7 +317,7 @@ class Dynamics:
         # The keys are in the order of the attempts.
         tried: dict[bytes, None] = {}
         others: Iterator[Integers] | None = None
-        while outcome == _OTHER_LIMITS or outcome == _FIRST_LIMITS:
+        while outcome in (_OTHER_LIMITS, _FIRST_LIMITS):
             limits = held.tobytes()
             # The same limits give the same solution. The search may cycle, because the contact changes in between.
             if others is None and (limits in tried or len(tried) >= TRIES):

@@ -144,19 +144,7 @@ def _fill_body(s: TouchCoupling, joint: int, leaf: int, v: Array) -> None:
         rows[leaf if closed else width - 1, 0] = side
         twist[0] = side * v[leaf]
     for j in range(width - 1, -1, -1):
-        i = chain[j]
-        row = rows[j]
-        if not of_body:
-            row[0] *= t.inverse[i]
-            for d in range(t.depth[i] - 1):
-                rows[t.ancestors[i, d] if closed else d, 0] -= t.L[i, d] * row[0]
-            continue
-        for a in range(6):
-            row[a] *= t.inverse[i]
-        for d in range(t.depth[i] - 1):
-            by, before = t.L[i, d], rows[t.ancestors[i, d] if closed else d]
-            for a in range(6):
-                before[a] -= by * row[a]
+        _divide_row(t, rows, chain[j], j, closed, of_body)
     # Only the part of the rows that the closed chains leave counts.
     for n in range(t.rows.used[0]):
         q = t.rows.Q[n]
@@ -167,6 +155,23 @@ def _fill_body(s: TouchCoupling, joint: int, leaf: int, v: Array) -> None:
             for j in range(width):
                 rows[j, a] -= share * q[j]
             given[a] += share * t.rows.beta[n]
+
+
+@kernel
+def _divide_row(t: Tree, rows: Array, i: int, j: int, closed: bool, of_body: bool) -> None:
+    """Multiply by L^-T: divide row ``j`` of velocity ``i``, and subtract it from those of its ancestors."""
+    row, by = rows[j], t.inverse[i]
+    if not of_body:
+        row[0] *= by
+        for d in range(t.depth[i] - 1):
+            rows[t.ancestors[i, d] if closed else d, 0] -= t.L[i, d] * row[0]
+        return
+    for a in range(6):
+        row[a] *= by
+    for d in range(t.depth[i] - 1):
+        by, before = t.L[i, d], rows[t.ancestors[i, d] if closed else d]
+        for a in range(6):
+            before[a] -= by * row[a]
 
 
 @kernel
