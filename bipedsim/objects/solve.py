@@ -28,12 +28,17 @@ CLOSED = 1e-9
 The gaps of bodies with more contacts than they need are never all zero. Contacts that had to close the rounding errors
 of their gaps would push the bodies against each other until they slip.
 """
+LEAST_SCALE = 0.1
+"""Minimum speed [m/s] to which residuals are relative.
+
+In a heap at rest, the gaps of bodies with more contacts than they need contradict each other by 1e-8 m/s and more.
+"""
 ZERO_SPEED = 10.0
 """A point slower than this many times the tolerance sticks."""
-ENOUGH = 1e-10
-"""Residual at which a solve ends if more than two bodies are coupled.
+ENOUGH, FEW = 1e-10, 4
+"""Residual at which a solve ends, and number of coupled bodies up to which it continues to rounding level.
 
-The impulses between bodies are far from rounding level in any case, because the next step moves the bodies.
+The impulses between many bodies are far from rounding level in any case, because the next step moves the bodies.
 """
 CORRECTIONS = 4
 """Maximum number of corrections of a solution for the rotation of bodies; each adds an order in h."""
@@ -215,7 +220,7 @@ def _fill_problem(a: PairSolve, half: float, v: Array, w: Array, mobility: Array
         a.end[k] = n
     q.points[0] = n
     prepare_points(a.rows, q)
-    q.enough[0] = ENOUGH if a.rows.system.used[0] > 2 else POLISHED
+    q.enough[0] = ENOUGH if a.rows.system.used[0] > FEW else POLISHED
 
 
 @kernel
@@ -457,8 +462,7 @@ def _solve(a: PairSolve) -> bool:
     """
     q = a.cone
     c = a.contacts
-    # The minimum scale is the speed that 1 m/s^2 gives in a step.
-    scale = a.h
+    scale = LEAST_SCALE
     needed = False
     for n in range(q.points[0]):
         needed = needed or q.g[n, 2] < 0.0

@@ -56,7 +56,7 @@ from bipedsim.objects.parts import (
 )
 from bipedsim.objects.solve import PairSolve, solve_impact, solve_part
 
-TOLERANCE, ITERATIONS = 1e-7, 500
+TOLERANCE, ITERATIONS = 1e-7, 80
 """Residual of the cone problems that counts as solved, and maximum number of iterations of one problem."""
 MOST_EVENTS = 10
 """Maximum number of collision events in a step; later collisions are closed within the step."""
@@ -68,8 +68,13 @@ SHORTEST = 1e-3
 """Minimum duration of a sub-step that ends early, as a fraction of the sub-step."""
 MOST_IMPACTS = 200
 """Maximum number of impacts with restitution at one moment; the remaining ones are plastic."""
-LOOKING = 20_000
-"""Operations of an impact that are charged to the budget of a step, in addition to its solution."""
+CROWDED = 300_000
+"""Operations of a step after which the rest of it is one sub-step, and further impacts are plastic and simultaneous.
+
+Many bodies in a heap collide all the time. To resolve every collision would take longer than the step lasts.
+"""
+LOOKING, FINDING = 20_000, 1000
+"""Operations that are charged to the budget of a step in addition to solutions: per impact, and per pair of a search."""
 SLOW = 0.5
 """A contact does not rebound below the speed that gravity adds in this many steps."""
 HARDEST = 100.0
@@ -170,14 +175,14 @@ def take_step(boxed: Any) -> int:
 @kernel
 def _take_parts(a: Stepping) -> int:
     """Make the sub-steps of a step."""
-    c = a.near.contacts
+    c, enough = a.near.contacts, a.solve.cone.budget[0] - CROWDED
     left = a.h
     for event in range(MOST_EVENTS + 1):
-        last = event == MOST_EVENTS
+        last = event == MOST_EVENTS or a.solve.cone.budget[0] < enough
         a.near.whole[0] = last
         if not _find(a, left):
             return FULL
-        if c.points[0] > 0 and _impacts(a) and not _find(a, left):
+        if c.points[0] > 0 and _impacts(a, enough) and not _find(a, left):
             return FULL
         duration = _part(a, a.near.span[0], last)
         if duration < 0.0:
@@ -201,16 +206,20 @@ def _find(a: Stepping, s: float) -> bool:
     if a.near.contacts.lost[0] > 0:
         return False
     restore_points(a.near.contacts, a.memory)
+    a.solve.cone.budget[0] -= FINDING * a.near.contacts.pairs[0]
     return True
 
 
 @kernel
-def _impacts(a: Stepping) -> bool:
-    """Solve the impacts of all contacts that approach; return whether there were any."""
+def _impacts(a: Stepping, enough: int) -> bool:
+    """Solve the impacts of all contacts that approach; return whether there were any.
+
+    They are plastic when the remaining budget is below ``enough``.
+    """
     b, c = a.near.bodies, a.near.contacts
     for number in range(MOST_IMPACTS + 1):
         exhausted = a.solve.cone.budget[0] <= 0
-        plastic = number == MOST_IMPACTS or exhausted
+        plastic = number == MOST_IMPACTS or a.solve.cone.budget[0] < enough
         mark_touching(b, c, a.slow)
         count = select_impacts(b, c, np.inf if plastic else a.slow, a.impact)
         if count == 0:
