@@ -56,7 +56,7 @@ from bipedsim.objects.parts import (
 )
 from bipedsim.objects.solve import PairSolve, solve_impact, solve_part
 
-TOLERANCE, ITERATIONS = 1e-7, 80
+TOLERANCE, ITERATIONS = 1e-7, 150
 """Residual of the cone problems that counts as solved, and maximum number of iterations of one problem."""
 MOST_EVENTS = 10
 """Maximum number of collision events in a step; later collisions are closed within the step."""
