@@ -35,7 +35,7 @@ In a heap at rest, the gaps of bodies with more contacts than they need contradi
 """
 ZERO_SPEED = 10.0
 """A point slower than this many times the tolerance sticks."""
-ENOUGH, FEW = 1e-10, 4
+ENOUGH, FEW = 1e-10, 3
 """Residual at which a solve ends, and number of coupled bodies up to which it continues to rounding level.
 
 The impulses between many bodies are far from rounding level in any case, because the next step moves the bodies.
