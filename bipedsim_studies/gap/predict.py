@@ -34,7 +34,9 @@ class Gap:
     Attributes:
         label: Name of the model.
         starts: (W,) times of the starts [s].
-        errors: Quantity to the errors (W, H, m) of its m channels; NaN where nothing was measured or predicted.
+        times: (W, H) times of the predicted measurements [s]; NaN after the end of the run.
+        measured: Quantity to the measurements (W, H, m) of its m channels; NaN where nothing was measured.
+        errors: Quantity to the errors (W, H, m) of the predictions; NaN where nothing was measured or predicted.
         trivial: The same for the simple rules, by their name.
         floor: Quantity to the noise (m,) of its measured channels.
         channels: Quantity to the names of its m channels.
@@ -44,6 +46,8 @@ class Gap:
 
     label: str
     starts: Array
+    times: Array
+    measured: Mapping[str, Array]
     errors: Mapping[str, Array]
     trivial: Mapping[str, Mapping[str, Array]]
     floor: Mapping[str, Array]
@@ -76,9 +80,14 @@ def measure_gap(run: RobotRun, model: GapModel, progress: bool = False) -> Gap:
         why = "; ".join(f"{count} of {len(candidates)}: {reason}" for reason, count in windows.skipped.items())
         raise RecordingError(f"no prediction can start ({why or 'it is too short'})", "the recording")
     measured = channels(run)
+    ends = np.array(rows)[:, None] + model.late + np.array(ticks)
+    inside = np.minimum(ends, len(run) - 1)
+    missing = ends >= len(run)
     return Gap(
         model.label,
         run.t[rows],
+        np.where(missing, np.nan, run.t[inside]),
+        {name: np.where(missing[:, :, None], np.nan, values[inside]) for name, values in measured.items()},
         {name: np.array([errors[name] for errors in found]) for name in measured},
         trivial_errors(run, [row + model.late for row in rows], ticks),
         {name: noise(values) for name, values in measured.items()},

@@ -22,6 +22,8 @@ WHERE, WORST = 0.200, 3
 """Horizon [s] and number of the channels with the largest errors in the text."""
 FLAT = "flat"
 """Name of the ground of all predictions."""
+SHOWN, JOINTS = 2, "joint position"
+"""Number of joints in the figure whose angle is drawn over time, and the name of this quantity."""
 COLOURS = ("#1f77b4", "#d62728", "#7f7f7f", "#bcbd22")
 
 
@@ -155,14 +157,41 @@ def _interval(value: DifferenceInterval) -> str:
     return f"{value.mean:.2g} {limits}"
 
 
+def worst_joints(gap: Gap) -> list[int]:
+    """Return the numbers of the ``SHOWN`` joints with the largest errors after ``WHERE``, the largest first."""
+    values = rms_of_channels(gap)[JOINTS].values()
+    errors = np.array([of_joint[HORIZONS.index(WHERE)] for of_joint in values])
+    return [int(k) for k in np.argsort(-np.nan_to_num(errors), kind="stable")[:SHOWN]]
+
+
+def predicted_curve(gap: Gap, joint: int) -> tuple[Array, Array, Array]:
+    """Return times [s], measured and predicted angles [rad] of a joint, the prediction made ``WHERE`` before: (W,)."""
+    at = HORIZONS.index(WHERE)
+    measured = gap.measured[JOINTS][:, at, joint]
+    return gap.times[:, at], measured, measured + gap.errors[JOINTS][:, at, joint]
+
+
 def plot(gaps: Sequence[Gap], title: str, path: Path) -> None:
-    """Draw the rms errors over the horizon, one panel per quantity.
+    """Draw the rms errors over the horizon, one panel per quantity, and the curves of the worst joints.
+
+    The curves are the measured angles, and those that each model predicted ``WHERE`` seconds before. The joints are
+    those with the largest errors of the last model.
 
     Raises:
         RecordingError: The figure cannot be written.
     """
-    with picture(path, (10.0, 10.0), title) as figure:
-        panels = figure.subplots((len(QUANTITIES) + 1) // 2, 2, sharex=True).ravel()
+    rows = (len(QUANTITIES) + 1) // 2
+    with picture(path, (10.0, 14.0), title) as figure:
+        errors, curves = figure.subfigures(2, 1, height_ratios=(rows, SHOWN))
+        for panel, joint in zip(curves.subplots(SHOWN, 1, sharex=True), worst_joints(gaps[-1]), strict=False):
+            panel.set_title(f"{gaps[0].channels[JOINTS][joint]}, predicted {1e3 * WHERE:g} ms before [rad]")
+            for colour, gap in zip(COLOURS[2 - len(gaps) :], gaps, strict=False):
+                t, measured, predicted = predicted_curve(gap, joint)
+                panel.plot(t, predicted, color=colour, linewidth=1.0, label=gap.label)
+            panel.plot(t, measured, color="black", linewidth=1.0, linestyle=":", label="measured")
+            panel.legend(loc="best")
+        panel.set_xlabel("time [s]")
+        panels = errors.subplots(rows, 2, sharex=True).ravel()
         for panel, (name, predictors) in zip(panels, rms_errors(gaps).items(), strict=False):
             panel.set_title(f"{name} [{QUANTITIES[name]}]")
             for colour, (predictor, values) in zip(COLOURS[2 - len(gaps) :], predictors.items(), strict=False):

@@ -22,7 +22,7 @@ from bipedsim_studies.gap.models import make_model
 from bipedsim_studies.gap.paired import DifferenceInterval, difference
 from bipedsim_studies.gap.predict import HORIZONS, Gap, measure_gap
 from bipedsim_studies.gap.recorded import CommandSource, RobotRun, robot_run
-from bipedsim_studies.gap.report import rms_of_channels
+from bipedsim_studies.gap.report import WHERE, predicted_curve, rms_of_channels, worst_joints
 from bipedsim_studies.gap.signals import QUANTITIES
 
 MS_10, MS_50, MS_200, MS_1000 = range(4)
@@ -129,6 +129,23 @@ def test_the_channels_tell_in_which_joint_the_model_is_wrong(
     for name in QUANTITIES:
         squares = np.square([values[MS_50] for values in rms_of_channels(wrong)[name].values()])
         assert np.sqrt(squares.mean()) == pytest.approx(error(wrong, name, MS_50), rel=1e-9)
+
+
+def test_the_curves_show_the_joint_in_which_the_model_is_wrong(
+    realistic: RobotRun, gap_of_realistic: Gap, robot: Robot
+) -> None:
+    wrong = gap(realistic, robot, {"preset": "realistic", "viscous_friction": {"r_knee": 8.0}})
+    joint = robot.joint_names.index("r_knee")
+    assert worst_joints(wrong)[0] == joint
+    t, measured, predicted = predicted_curve(wrong, joint)
+    within = np.isfinite(t)
+    assert np.mean(within) > 0.9
+    np.testing.assert_allclose((t - wrong.starts)[within], WHERE, atol=2.0 * realistic.dt)
+    at = np.searchsorted(realistic.t, t[within])
+    np.testing.assert_array_equal(measured[within], realistic.position[at, joint])
+    _, same, right = predicted_curve(gap_of_realistic, joint)
+    np.testing.assert_array_equal(same, measured)
+    assert np.nanmax(np.abs(right - measured)) < 0.1 * np.nanmax(np.abs(predicted - measured))
 
 
 @pytest.mark.parametrize(
