@@ -74,7 +74,7 @@ CROWDED = 300_000
 Many bodies in a heap collide all the time. To resolve every collision would take longer than the step lasts.
 """
 LOOKING, FINDING = 20_000, 1000
-"""Operations that are charged to the budget of a step in addition to solutions: per impact, and per pair of a search."""
+"""Operations charged to the budget of a step in addition to solutions: per impact, and per pair of a search."""
 SLOW = 0.5
 """A contact does not rebound below the speed that gravity adds in this many steps."""
 HARDEST = 100.0
