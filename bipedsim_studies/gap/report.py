@@ -182,7 +182,7 @@ def plot(gaps: Sequence[Gap], title: str, path: Path) -> None:
     """
     rows = (len(QUANTITIES) + 1) // 2
     with picture(path, (10.0, 14.0), title) as figure:
-        errors, curves = np.ravel(figure.subfigures(2, 1, height_ratios=(rows, SHOWN)))
+        errors, curves = figure.subfigures(2, 1, squeeze=False, height_ratios=(rows, SHOWN)).ravel()
         for panel, joint in zip(curves.subplots(SHOWN, 1, sharex=True), worst_joints(gaps[-1]), strict=False):
             panel.set_title(f"{gaps[0].channels[JOINTS][joint]}, predicted {1e3 * WHERE:g} ms before [rad]")
             for colour, gap in zip(COLOURS[2 - len(gaps) :], gaps, strict=False):
