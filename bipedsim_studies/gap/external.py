@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
@@ -16,9 +16,11 @@ COLUMNS = {
 """Columns of simulated runs to the meaning of their finite entries. A real robot does not measure them."""
 
 
-def external_forces(recording: Recording) -> Iterator[str]:
-    """Yield a text for each force on the robot, with the times at which it begins and ends."""
+def external_forces(recording: Recording, ignored: Collection[str] = ()) -> Iterator[str]:
+    """Yield a text for each force on the robot, with its begin and end; leave out the ``ignored`` columns."""
     for name, meaning in COLUMNS.items():
+        if name in ignored:
+            continue
         acting = np.isfinite(getattr(recording, name).reshape(len(recording), -1)).any(axis=1)
         if acting.any():
             begin, end = recording.t[acting][[0, -1]]

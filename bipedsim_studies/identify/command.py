@@ -44,6 +44,8 @@ def main(args: argparse.Namespace) -> int:
     """
     # BLAS reads this when numpy is loaded. Threads cost more than they gain here, and change the last bits.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    import numpy as np
+
     from bipedsim.analysis import load_run, robot_of
     from bipedsim.config import ProgressBar, yaml_value
     from bipedsim.errors import EXIT_INCOMPLETE, EXIT_OK, ConfigError
@@ -52,7 +54,7 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim_studies.identify.delay import command_delay
     from bipedsim_studies.identify.estimation import ITERATIONS, estimate
     from bipedsim_studies.identify.overlay import Measured, overlay, samples, samples_folder
-    from bipedsim_studies.identify.report import as_json, as_text, plot, suggested_json, suggested_text
+    from bipedsim_studies.identify.report import as_json, as_text, held_note, plot, suggested_json, suggested_text
     from bipedsim_studies.identify.signals import sensor_noise, signals_of
     from bipedsim_studies.identify.suggest import MOTIONS, Suggestion, suggestions, write_suggestion
 
@@ -72,11 +74,17 @@ def main(args: argparse.Namespace) -> int:
     if args.suggest:
         with ProgressBar(total=len(MOTIONS), desc="suggest", unit="motion", disable=not shows_progress(args)) as bar:
             tried = suggestions(robot, result, yaml_value(text), bar.update)
+    held = float(np.mean(np.concatenate([each.held for each in signals])))
+    notes = [held_note(held)] if held > 0.0 else []
     title = f"{robot.name}: parameters from {sum(len(each) for each in signals) / 50:.0f} s"
     output(
         args,
-        lambda: as_json(result, seconds) | ({"suggestions": suggested_json(tried, result)} if tried else {}),
-        lambda: "\n".join([as_text(result, delay), *(suggested_text(tried, result) if tried else ())]),
+        lambda: (
+            as_json(result, seconds)
+            | {"held": held}
+            | ({"suggestions": suggested_json(tried, result)} if tried else {})
+        ),
+        lambda: "\n".join([*notes, as_text(result, delay), *(suggested_text(tried, result) if tried else ())]),
         lambda path: plot(result, title, path),
     )
     lines = []

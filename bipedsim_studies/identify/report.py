@@ -32,6 +32,14 @@ DRAWN = (*OF_JOINTS, "mass", "com")
 """Kinds in the figure, one panel each."""
 
 
+def held_note(share: float) -> str:
+    """Return a note that something carried the robot for a ``share`` of the time."""
+    return (
+        f"note: {100 * share:.0f} % of the time, a gantry, a hand or the ground under the trunk carries the robot; the "
+        "forces on the trunk are not used there"
+    )
+
+
 def coupled(result: Estimate, i: int) -> str:
     """Return the name of the number that is most strongly coupled with number ``i``; empty if none is."""
     deviation = result.deviation

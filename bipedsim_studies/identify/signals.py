@@ -24,6 +24,10 @@ TAPS = 5
 """Samples of the second smoothing window, which the equations go through."""
 AIRBORNE = 0.05
 """Share of the weight below which the force on a foot may be that of the foot itself."""
+HELD = 0.3
+"""Share of the weight that something other than the feet carries from which the robot counts as held."""
+GANTRY = "gantry_force"
+"""Column of simulated runs with the force of a gantry, which acts on the trunk."""
 SWINGS = 0.1
 """Speed relative to the other foot [m/s] above which an unloaded foot is in the air."""
 PAST = (0.16, 0.22, 0.3, 0.4, 0.52, 0.66, 0.82, 1.0)
@@ -60,6 +64,7 @@ class Signals:
         gyro, gyro_rate, gyro_jerk: (n, 3) angular velocity of the IMU and its derivatives.
         accelerometer, accelerometer_rate: (n, 3).
         airborne: (n, K) whether a foot is in the air during the whole window.
+        held: (n,) whether a gantry, a hand or the ground under the trunk carries the robot within the window.
         noise: (6 + nu + 6 K,) standard deviations after both windows of accelerometer, angular and joint accelerations,
             and wrenches.
         begin: Index of the first row that is used.
@@ -80,6 +85,7 @@ class Signals:
     accelerometer: Array
     accelerometer_rate: Array
     airborne: Flags
+    held: Flags
     noise: Array
     begin: int = 0
 
@@ -180,6 +186,7 @@ def signals_of(recording: Recording, robot: Robot, source: str = "the recording"
         accelerometer=smooth_accelerometer,
         accelerometer_rate=accelerometer_rate,
         airborne=_airborne(recording, robot, taps, kept) & _swinging(robot, q, v),
+        held=_held(recording, robot, taps, kept),
         noise=white * _gains(window, stride, dt, len(robot.soles), robot.nu),
     )
 
@@ -265,7 +272,7 @@ def _checked(recording: Recording, source: str) -> float:
         faults.append(
             f"has a gap of {steps[row]:.3g} s at t = {recording.t[row]:.3f} s; choose a part with --from and --to"
         )
-    faults += [f"{what}; choose another part with --from and --to" for what in external_forces(recording)]
+    faults += [f"{what}; choose another part with --from and --to" for what in external_forces(recording, (GANTRY,))]
     for name in NEEDED:
         absent = ~np.isfinite(getattr(recording, name).reshape(len(recording), -1)).all(axis=1)
         if absent.all():
@@ -284,6 +291,18 @@ def _airborne(recording: Recording, robot: Robot, taps: int, kept: slice) -> Fla
     small = np.linalg.norm(recording.ankle_wrench[..., :3], axis=-1) < AIRBORNE * robot.weight
     longest = np.ones(2 * taps + 1)
     return np.stack([np.convolve(~foot, longest, "same")[kept] < 0.5 for foot in small.T], axis=1)
+
+
+def _held(recording: Recording, robot: Robot, taps: int, kept: slice) -> Flags:
+    """Return whether the feet carried too little within the window of both smoothings, or a gantry held the robot.
+
+    A tenth of the window may be an exception, such as the first row, in which no sensor has measured anything yet.
+    """
+    carried = np.linalg.norm(recording.ankle_wrench[..., :3], axis=-1).sum(axis=1)
+    needed = robot.mass * np.linalg.norm(recording.imu_linear_acceleration, axis=1)
+    held = (carried < (1.0 - HELD) * needed) | np.isfinite(getattr(recording, GANTRY)).any(axis=1)
+    window = np.ones(2 * taps + 1)
+    return np.asarray(np.convolve(held, window, "same")[kept] > 0.1 * len(window))
 
 
 def _swinging(robot: Robot, q: Array, v: Array) -> Flags:

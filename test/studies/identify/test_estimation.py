@@ -20,6 +20,7 @@ from bipedsim.errors import EXIT_USAGE
 from bipedsim.model import PRESETS, Robot, body_links, joint_values, load_robot, perturbed, read_hardware
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import run
+from bipedsim.sim import Command, Observation
 from bipedsim_studies.identify import estimation
 from bipedsim_studies.identify.bodies import body
 from bipedsim_studies.identify.delay import command_delay
@@ -112,6 +113,45 @@ def test_intervals_contain_what_was_hidden(seed: int) -> None:
     dry = p.at["coulomb_friction"].ravel()
     assert result.identified[dry].sum() >= 6
     assert np.all(error[dry][result.identified[dry]] < 0.15)
+
+
+class Sines:
+    """Move all joints in sines of different frequencies."""
+
+    def __init__(self, robot: Robot, params: object, dt: float) -> None:
+        self._start, self._dt = robot.q_nominal[robot.idx_q], dt
+        self._frequency = 0.7 + 0.11 * np.arange(robot.nu)
+        self._amplitude = 0.15 * np.where(np.arange(robot.nu) % 2, -1.0, 1.0)
+        self.readouts: dict[str, float] = {}
+
+    def reset(self, observation: Observation) -> None:
+        self._t = 0.0
+
+    def update(self, observation: Observation) -> Command:
+        self._t += self._dt
+        wanted = self._start + self._amplitude * (1.0 - np.cos(2.0 * np.pi * self._frequency * self._t))
+        return Command(300.0 * (wanted - observation.joint_position) - 8.0 * observation.joint_velocity)
+
+
+@pytest.mark.slow
+def test_a_robot_that_hangs_shows_its_drives_and_legs() -> None:
+    """What holds its trunk is not measured, so the mass of the trunk stays unknown."""
+    robot = load_robot("biped14")
+    hardware = hidden(robot, 5)
+    config = RunConfig(scenario="hang", controller=f"{__name__}:Sines", hardware=hardware, duration=15.0)
+    signals = signals_of(run(config)[0], robot)
+    assert signals.held.all()
+    result = estimate(robot, [signals])
+    p = result.parameters
+    true = [truth(robot, hardware, *key) for key in zip(p.kinds, p.owners, p.components, strict=True)]
+    known = np.array([x is not None for x in true]) & result.identified
+    error = np.abs(result.values - np.array([np.nan if x is None else x for x in true]))
+    assert np.mean(error[known] <= result.half_width[known]) >= 0.9
+    armature = p.at["armature"].ravel()
+    assert result.identified[armature].sum() >= 6
+    assert np.all(error[armature][result.identified[armature]] < 0.01)
+    trunk = [i for i in p.at["mass"].ravel() if p.owners[i] == "base_link"]
+    assert not result.identified[trunk].any()
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from bipedsim.model import Robot, load_robot
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import run
 from bipedsim_studies.gap.external import COLUMNS, external_forces
-from bipedsim_studies.identify.signals import NEEDED, PAST, RATE, Signals, predicted, signals_of
+from bipedsim_studies.identify.signals import GANTRY, NEEDED, PAST, RATE, Signals, predicted, signals_of
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_a_recording_without_a_needed_column_is_refused(name: str, squat: Record
         signals_of(replace(squat, **{name: np.full_like(getattr(squat, name), np.nan)}), robot)
 
 
-@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("name", sorted({*COLUMNS} - {GANTRY}))
 def test_rows_in_which_something_else_touches_the_robot_are_refused(name: str, squat: Recording, robot: Robot) -> None:
     forces = np.full(getattr(squat, name).shape, np.nan)
     forces[:1500] = 1.0
@@ -115,6 +115,22 @@ def test_rows_in_which_something_else_touches_the_robot_are_refused(name: str, s
     with pytest.raises(RecordingError):
         signals_of(touched, robot)
     assert len(signals_of(touched.rows(slice(1500, None)), robot)) > 0
+
+
+def test_a_robot_in_a_gantry_is_held_also_if_nobody_says_so(robot: Robot, squat: Recording) -> None:
+    hanging = run(RunConfig(scenario="hang", controller="posture", hardware="realistic", duration=4.0))[0]
+    measured = replace(hanging, gantry_force=np.full_like(hanging.gantry_force, np.nan))
+    for recording in (hanging, measured):
+        assert signals_of(recording, robot).held.all()
+    assert not signals_of(squat, robot).held.any()
+
+
+def test_the_feet_of_a_robot_that_walks_or_flies_carry_it(robot: Robot) -> None:
+    """In free fall, the accelerometer shows that nothing carries the robot."""
+    for scenario, controller, duration in (("walk", "zmp", 4.0), ("jump", "posture", 3.0)):
+        config = RunConfig(scenario=scenario, controller=controller, hardware="realistic", duration=duration)
+        signals = signals_of(run(config)[0], robot)
+        assert not signals.held.any(), scenario
 
 
 REQUESTED = {"t": 0.9, "after": 0.1, "duration": 0.2, "wrench": [5.0, 0.0, 0.0, 0.0, 0.0, 0.0], "body": ""}
