@@ -84,7 +84,7 @@ class Equations:
             at_time.fill(signals, k, residual[k], slope[k], noise[k])
         used = np.ones((n, self.n_rows), dtype=bool)
         used[:, nv:] = np.repeat(signals.airborne & self._hangs, 6, axis=1)
-        # What holds the trunk is not measured. It does not act on the joints.
+        # The force of a gantry is not measured. It does not act on the joints.
         used[:, :6] = ~signals.held[:, None]
         used[:, self.robot.idx_v] = (np.abs(signals.dry) > SLIPS) & (np.abs(signals.v) > MOVES)
         middle = slice(TAPS // 2, n - TAPS // 2)

@@ -300,7 +300,7 @@ def _held(recording: Recording, robot: Robot, taps: int, kept: slice) -> Flags:
     """
     carried = np.linalg.norm(recording.ankle_wrench[..., :3], axis=-1).sum(axis=1)
     needed = robot.mass * np.linalg.norm(recording.imu_linear_acceleration, axis=1)
-    held = (carried < (1.0 - HELD) * needed) | np.isfinite(getattr(recording, GANTRY)).any(axis=1)
+    held = (needed - carried > HELD * robot.weight) | np.isfinite(getattr(recording, GANTRY)).any(axis=1)
     window = np.ones(2 * taps + 1)
     return np.asarray(np.convolve(held, window, "same")[kept] > 0.1 * len(window))
 

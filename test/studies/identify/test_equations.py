@@ -102,6 +102,7 @@ def test_fast_motion_needs_the_forces_of_inverse_dynamics_in_the_world(name: str
         accelerometer=same(3, value=felt),
         accelerometer_rate=same(3),
         airborne=np.zeros((TAPS, 2), dtype=bool),
+        held=np.zeros(TAPS, dtype=bool),
         noise=np.zeros(6 + robot.nu + 12),
         **joints,
         **none,

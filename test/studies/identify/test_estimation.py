@@ -135,7 +135,7 @@ class Sines:
 
 @pytest.mark.slow
 def test_a_robot_that_hangs_shows_its_drives_and_legs() -> None:
-    """What holds its trunk is not measured, so the mass of the trunk stays unknown."""
+    """The force of the gantry is not measured, so the mass of the trunk stays unknown."""
     robot = load_robot("biped14")
     hardware = hidden(robot, 5)
     config = RunConfig(scenario="hang", controller=f"{__name__}:Sines", hardware=hardware, duration=15.0)

@@ -125,12 +125,9 @@ def test_a_robot_in_a_gantry_is_held_also_if_nobody_says_so(robot: Robot, squat:
     assert not signals_of(squat, robot).held.any()
 
 
-def test_the_feet_of_a_robot_that_walks_or_flies_carry_it(robot: Robot) -> None:
-    """In free fall, the accelerometer shows that nothing carries the robot."""
-    for scenario, controller, duration in (("walk", "zmp", 4.0), ("jump", "posture", 3.0)):
-        config = RunConfig(scenario=scenario, controller=controller, hardware="realistic", duration=duration)
-        signals = signals_of(run(config)[0], robot)
-        assert not signals.held.any(), scenario
+def test_the_feet_of_a_robot_that_walks_carry_it(robot: Robot) -> None:
+    walk = run(RunConfig(scenario="walk", controller="zmp", hardware="realistic", duration=4.0))[0]
+    assert not signals_of(walk, robot).held.any()
 
 
 REQUESTED = {"t": 0.9, "after": 0.1, "duration": 0.2, "wrench": [5.0, 0.0, 0.0, 0.0, 0.0, 0.0], "body": ""}
