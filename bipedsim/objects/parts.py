@@ -52,10 +52,11 @@ def mark_touching(b: Bodies, c: PairContacts, slow: float) -> None:
 
 
 @kernel
-def begin_part(b: Bodies, c: PairContacts, s: float, slow: float, last: bool) -> int:
+def begin_part(b: Bodies, c: PairContacts, s: float, slow: float, last: bool, closing: Integers) -> int:
     """Compute the motion of all bodies in ``s`` seconds without contact; return the number of active points.
 
-    In the ``last`` sub-step, points that would meet within it are active too, and are closed at its end.
+    In the ``last`` sub-step, points that would meet within it are active too, and are closed at its end. So are those
+    of bodies that are ``closing`` (N,).
     """
     for i in range(b.mass.shape[0]):
         fly(b, i, s)
@@ -65,7 +66,7 @@ def begin_part(b: Bodies, c: PairContacts, s: float, slow: float, last: bool) ->
     mark_touching(b, c, slow)
     count = 0
     for m in range(c.points[0]):
-        if last and not c.active[m]:
+        if not c.active[m] and (last or _closes(c, m, closing)):
             least = min(speed(b, c, m, b.v, b.w), speed(b, c, m, b.v_free, b.w_free))
             if c.gap[m] + s * least < 0.0:
                 c.active[m] = 1
@@ -77,6 +78,13 @@ def begin_part(b: Bodies, c: PairContacts, s: float, slow: float, last: bool) ->
             c.force[m, :] = 0.0
         count += c.active[m]
     return count
+
+
+@kernel
+def _closes(c: PairContacts, m: int, closing: Integers) -> bool:
+    """Return whether point ``m`` is one of a body that is ``closing``."""
+    one, two = c.first[c.pair[m]], c.second[c.pair[m]]
+    return closing[one] != 0 or (two != WORLD and closing[two] != 0)
 
 
 @kernel
@@ -126,11 +134,14 @@ def _carries(c: PairContacts, p: int) -> bool:
 
 
 @kernel
-def time_to_contact(b: Bodies, c: PairContacts, s: float) -> float:
-    """Return the time [s] until the next points meet, at most ``s``; normal velocities are taken as linear."""
+def time_to_contact(b: Bodies, c: PairContacts, s: float, closing: Integers) -> float:
+    """Return the time [s] until the next points meet, at most ``s``; normal velocities are taken as linear.
+
+    Points of bodies that are ``closing`` (N,) do not count.
+    """
     first = s
     for m in range(c.points[0]):
-        if c.active[m]:
+        if c.active[m] or _closes(c, m, closing):
             continue
         u = speed(b, c, m, b.v, b.w)
         turning = drift(b, c, m, c.axes[c.pair[m], 2]) + normal_drift(b, c, m)

@@ -28,8 +28,8 @@ CLOSED = 1e-9
 The gaps of bodies with more contacts than they need are never all zero. Contacts that had to close the rounding errors
 of their gaps would push the bodies against each other until they slip.
 """
-LEAST_SCALE = 0.1
-"""Minimum speed [m/s] to which residuals are relative.
+LEAST_SCALE, OF_HEAP = 0.1, 1.0
+"""Minimum speed [m/s] to which residuals are relative, and that of a heap, of more than ``FEW`` bodies.
 
 In a heap at rest, the gaps of bodies with more contacts than they need contradict each other by 1e-8 m/s and more.
 """
@@ -462,7 +462,7 @@ def _solve(a: PairSolve) -> bool:
     """
     q = a.cone
     c = a.contacts
-    scale = LEAST_SCALE
+    scale = OF_HEAP if a.rows.system.used[0] > FEW else LEAST_SCALE
     needed = False
     for n in range(q.points[0]):
         needed = needed or q.g[n, 2] < 0.0

@@ -54,7 +54,7 @@ from bipedsim.objects.parts import (
     speed,
     time_to_contact,
 )
-from bipedsim.objects.solve import PairSolve, solve_impact, solve_part
+from bipedsim.objects.solve import FEW, PairSolve, solve_impact, solve_part
 
 TOLERANCE, ITERATIONS = 1e-7, 150
 """Residual of the cone problems that counts as solved, and maximum number of iterations of one problem."""
@@ -68,13 +68,13 @@ SHORTEST = 1e-3
 """Minimum duration of a sub-step that ends early, as a fraction of the sub-step."""
 MOST_IMPACTS = 200
 """Maximum number of impacts with restitution at one moment; the remaining ones are plastic."""
-CROWDED = 300_000
-"""Operations of a step after which the rest of it is one sub-step, and further impacts are plastic and simultaneous.
+CROWDED, FINDING = 300_000, 1000
+"""Operations for heaps after which their gaps are closed within the step, and operations of a search per pair.
 
 Many bodies in a heap collide all the time. To resolve every collision would take longer than the step lasts.
 """
-LOOKING, FINDING = 20_000, 1000
-"""Operations charged to the budget of a step in addition to solutions: per impact, and per pair of a search."""
+LOOKING = 20_000
+"""Operations of an impact that are charged to the budget of a step, in addition to its solution."""
 SLOW = 0.5
 """A contact does not rebound below the speed that gravity adds in this many steps."""
 HARDEST = 100.0
@@ -135,6 +135,8 @@ class Stepping(NamedTuple):
         island: (N,) number that coupled bodies have in common.
         worst: (2,) body with the fastest point at the end of a sub-step, and its speed [m/s].
         early: (1,) number of sub-steps of the step that ended early.
+        crowd: (1,) operations of the step for heaps: problems of more than ``FEW`` bodies, and searches after them.
+        closing: (N,) whether the gaps of a body are closed within the step, without an event.
     """
 
     near: Near
@@ -149,6 +151,8 @@ class Stepping(NamedTuple):
     island: Annotated[Integers, "N"]
     worst: Annotated[Array, 2]
     early: Annotated[Integers, 1]
+    crowd: Annotated[Integers, 1]
+    closing: Annotated[Integers, "N"]
 
 
 @entry
@@ -175,14 +179,17 @@ def take_step(boxed: Any) -> int:
 @kernel
 def _take_parts(a: Stepping) -> int:
     """Make the sub-steps of a step."""
-    c, enough = a.near.contacts, a.solve.cone.budget[0] - CROWDED
+    c = a.near.contacts
     left = a.h
+    a.crowd[0] = 0
+    for i in range(a.closing.shape[0]):
+        a.closing[i] = 0
     for event in range(MOST_EVENTS + 1):
-        last = event == MOST_EVENTS or a.solve.cone.budget[0] < enough
+        last = event == MOST_EVENTS
         a.near.whole[0] = last
         if not _find(a, left):
             return FULL
-        if c.points[0] > 0 and _impacts(a, enough) and not _find(a, left):
+        if c.points[0] > 0 and _impacts(a) and not _find(a, left):
             return FULL
         duration = _part(a, a.near.span[0], last)
         if duration < 0.0:
@@ -206,34 +213,37 @@ def _find(a: Stepping, s: float) -> bool:
     if a.near.contacts.lost[0] > 0:
         return False
     restore_points(a.near.contacts, a.memory)
-    a.solve.cone.budget[0] -= FINDING * a.near.contacts.pairs[0]
+    if a.crowd[0] > 0:
+        a.crowd[0] += FINDING * a.near.contacts.pairs[0]
     return True
 
 
 @kernel
-def _impacts(a: Stepping, enough: int) -> bool:
-    """Solve the impacts of all contacts that approach; return whether there were any.
-
-    They are plastic when the remaining budget is below ``enough``.
-    """
+def _impacts(a: Stepping) -> bool:
+    """Solve the impacts of all contacts that approach; return whether there were any."""
     b, c = a.near.bodies, a.near.contacts
     for number in range(MOST_IMPACTS + 1):
         exhausted = a.solve.cone.budget[0] <= 0
-        plastic = number == MOST_IMPACTS or a.solve.cone.budget[0] < enough
+        crowded = a.crowd[0] > CROWDED
+        plastic = number == MOST_IMPACTS or exhausted or crowded
         mark_touching(b, c, a.slow)
         count = select_impacts(b, c, np.inf if plastic else a.slow, a.impact)
         if count == 0:
             return number > 0
         a.solve.unresolved[0] += exhausted
-        _collide(a, abs(count), a.slow if count > 0 else np.inf)
+        together = crowded and number < MOST_IMPACTS and not exhausted
+        _collide(a, abs(count), a.slow if count > 0 or together else np.inf, together)
         if count < 0:
             return True
     return True
 
 
 @kernel
-def _collide(a: Stepping, count: int, slow: float) -> None:
-    """Solve an impact of the first ``count`` pairs in ``impact``; coupled pairs are solved together."""
+def _collide(a: Stepping, count: int, slow: float, crowded: bool) -> None:
+    """Solve an impact of the first ``count`` pairs in ``impact``; coupled pairs are solved together.
+
+    In a ``crowded`` step, heaps do not rebound.
+    """
     c = a.near.contacts
     a.solve.cone.budget[0] -= LOOKING
     for p in range(c.pairs[0]):
@@ -245,7 +255,34 @@ def _collide(a: Stepping, count: int, slow: float) -> None:
         a.solve.number[0] = collect_pairs(c, a.taken, a.island, a.solve.chosen)
         if a.solve.number[0] == 0:
             return
-        _impact(a, slow)
+        begun = a.solve.cone.budget[0]
+        _impact(a, np.inf if crowded and _is_heap(a) else slow)
+        _count_heap(a, begun)
+
+
+@kernel
+def _is_heap(a: Stepping) -> bool:
+    """Return whether the chosen pairs couple more than ``FEW`` bodies."""
+    label, count = a.island[a.near.contacts.first[a.solve.chosen[0]]], 0
+    for i in range(a.near.bodies.mass.shape[0]):
+        count += a.island[i] == label
+    return count > FEW
+
+
+@kernel
+def _count_heap(a: Stepping, begun: int) -> None:
+    """Count the operations of the last problem if it is that of a heap; the budget was ``begun`` before it.
+
+    In a crowded step, the bodies of the heap are closing from now on.
+    """
+    if not _is_heap(a):
+        return
+    a.crowd[0] += begun - a.solve.cone.budget[0]
+    if a.crowd[0] > CROWDED:
+        label = a.island[a.near.contacts.first[a.solve.chosen[0]]]
+        for i in range(a.near.bodies.mass.shape[0]):
+            if a.island[i] == label:
+                a.closing[i] = 1
 
 
 @kernel
@@ -271,7 +308,7 @@ def _impact(a: Stepping, slow: float) -> None:
 def _part(a: Stepping, left: float, last: bool) -> float:
     """Make a sub-step of at most ``left`` seconds, up to the next event; return its duration, or -1 if refused."""
     b, c = a.near.bodies, a.near.contacts
-    if begin_part(b, c, left, a.slow, last) > 0:
+    if begin_part(b, c, left, a.slow, last, a.closing) > 0:
         for p in range(c.pairs[0]):
             a.taken[p] = 0
         label_islands(c, a.taken, a.island)
@@ -279,13 +316,15 @@ def _part(a: Stepping, left: float, last: bool) -> float:
             a.solve.number[0] = collect_pairs(c, a.taken, a.island, a.solve.chosen)
             if a.solve.number[0] == 0:
                 break
+            begun = a.solve.cone.budget[0]
             solve_part(a.solve, left)
+            _count_heap(a, begun)
     finish(b, 1.0, left)
     # The last sub-step takes all of the remaining time, also if the forces in it cause another collision.
-    until = left if last else time_to_contact(b, c, left)
+    until = left if last else time_to_contact(b, c, left, a.closing)
     if until < left:
         _finish_early(b, left, until)
-    if not last and a.early[0] < MOST_EARLY:
+    if not last and a.early[0] < MOST_EARLY and a.crowd[0] <= CROWDED:
         until = _cut(a, left, until)
     return until if _end(a, left, until) else -1.0
 

@@ -494,31 +494,58 @@ def test_a_stack_that_was_dropped_comes_to_rest() -> None:
     np.testing.assert_allclose(w.bodies.position[:, 2], [0.1, 0.3, 0.5], atol=1e-9)
 
 
-@pytest.mark.long
-def test_boxes_that_fall_into_a_heap_gain_no_energy_and_do_not_sink() -> None:
-    """Their steps are crowded: not every collision is resolved in time, and impacts are plastic."""
+def layers(number: int) -> list[dict[str, Any]]:
+    """Return boxes above each other, so that those of a layer land on edges of the one below."""
     rng, boxes = np.random.default_rng(0), []
-    for i in range(24):
+    for i in range(number):
         layer, place = divmod(i, 4)
         corner = np.array([1.0 if place % 2 else -1.0, 1.0 if place < 2 else -1.0])
         x, y = 0.1 * (0.75 * corner + 0.4 * (layer % 2) + rng.uniform(-0.05, 0.05, 2))
         tilt = tuple(rng.uniform(-0.2, 0.2, 3).tolist())
         keys = {"shape": "box", "size": (0.1, 0.1, 0.1), "rpy": tilt}
         boxes.append(keys | {"position": (float(x), float(y), 0.08 + 0.14 * layer)})
-    w = world(*boxes)
+    return boxes
+
+
+@pytest.mark.long
+def test_boxes_that_fall_into_a_heap_gain_no_energy_and_do_not_sink() -> None:
+    """Their steps are crowded: not every collision is resolved in time."""
+    w = world(*layers(24))
     begun = least = energy(w)
+    unsolved = 0
     for _ in range(2000):
+        before = w.unresolved
         assert not w.step()
+        unsolved += w.unresolved > before
         now = energy(w)
         # Overlaps of micrometres, taken back.
-        assert now < least + 1e-3
+        assert now < least + 5e-3
         least = min(least, now)
     assert least < begun - 30.0
-    free = len(w.names)
+    assert unsolved < 200
     corners = 0.05 * np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
-    lowest = [(w.bodies.position[i] + corners @ w.bodies.R[i].T)[:, 2].min() for i in range(free)]
+    lowest = [(w.bodies.position[i] + corners @ w.bodies.R[i].T)[:, 2].min() for i in range(len(w.names))]
     assert min(lowest) > -1e-4
-    assert w.unresolved < 60
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("others", ["heap", "at rest"])
+def test_a_ball_rebounds_as_if_nothing_else_were_there(others: str) -> None:
+    """Other bodies collide all the time, or there are many of them."""
+    size = {"shape": "box", "size": (0.1, 0.1, 0.1)}
+    grid = [size | {"position": (0.2 * i, 0.2 * j, 0.05)} for i in range(15) for j in range(12)]
+    ball = BALL | {"restitution": 0.8, "position": (-3.0, 0.0, 0.5)}
+    heights = []
+    for boxes in ([], layers(24) if others == "heap" else grid):
+        w = world(ball, *boxes)
+        highest, fell = 0.0, False
+        for _ in range(500):
+            assert not w.step()
+            fell = fell or bool(w.bodies.v[0, 2] > 0.0)
+            highest = max(highest, float(w.bodies.position[0, 2]) if fell else 0.0)
+        heights.append(highest)
+    # With the heap, the impact may be in the next step.
+    assert heights[1] == pytest.approx(heights[0], rel=0.02 if others == "heap" else 1e-6)
 
 
 def test_a_rocking_block_keeps_time_and_height() -> None:
