@@ -28,7 +28,7 @@ from .pairs import Pairs as Pairs, approach as approach, closest as closest
 from .projection import Projection as Projection, edge_lines as edge_lines
 from .protocol import Attempt as Attempt, CompiledContact as CompiledContact, Outcome as Outcome, Part as Part
 from .rows import energy_added as energy_added, impose as impose
-from .step import Dynamics as Dynamics
+from .step import CompiledStep as CompiledStep, Dynamics as Dynamics
 from .step_kernels import (
     StepWithContact as StepWithContact,
     begin_attempt as begin_attempt,

@@ -144,7 +144,7 @@ class Dynamics:
         self.end = self.progress.end
         self._boxed = box(self._arrays)
         self._contact: Contact | None = None
-        self._runner: _Compiled | _InPython | None = None
+        self._runner: CompiledStep | _InPython | None = None
         # Caching the struct and the function of the runner saves a look-up in every step.
         self._step: Any = None
         self._run: Callable[..., int] = attempt_compiled
@@ -341,14 +341,14 @@ class Dynamics:
         """Use ``contact`` from now on, and compile or load its step; ``in_python`` forces a call from Python."""
         compiled: CompiledContact | None = None if in_python else getattr(contact, "compiled", None)
         self._contact = contact
-        runner = _InPython(contact, self) if compiled is None else _Compiled(compiled, self._arrays, self.change)
+        runner = _InPython(contact, self) if compiled is None else CompiledStep(compiled, self._arrays, self.change)
         self._runner, self._step, self._run = runner, runner.boxed, runner.run
 
-    def compiled_step(self, contact: Contact) -> StepWithContact | None:
-        """Return the arrays of a step with ``contact``, for other compiled code; None if the model is not compiled."""
+    def compiled_step(self, contact: Contact) -> CompiledStep | None:
+        """Return the compiled step with ``contact``, for other compiled code; None if the model is not compiled."""
         if contact is not self._contact:
             self._take(contact)
-        return self._runner.arrays if isinstance(self._runner, _Compiled) else None
+        return self._runner if isinstance(self._runner, CompiledStep) else None
 
     def compile_contact(self, contact: Contact) -> None:
         """Compile the kernel of ``contact`` alone, without the step."""
@@ -412,8 +412,10 @@ class Dynamics:
         place_joints(self._joints, q)
 
 
-class _Compiled:
+class CompiledStep:
     """Make attempts with a compiled contact model, in one call.
+
+    Keep it as long as ``arrays`` are used: they contain the address of its contact model.
 
     Attributes:
         run: ``run(boxed, q, v, tau_joint, part, left, attempt)`` makes an attempt and returns its :class:`Outcome`.
@@ -452,7 +454,7 @@ class _InPython:
     """Make attempts with a contact model in Python; the compiled code decides when to store and restore its state.
 
     Attributes:
-        boxed, impulse: As in :class:`_Compiled`.
+        boxed, impulse: As in :class:`CompiledStep`.
     """
 
     def __init__(self, contact: Contact, dynamics: Dynamics) -> None:

@@ -6,6 +6,7 @@ from .gantry import (
     Gantry as Gantry,
     GantryConfig as GantryConfig,
     read_gantry as read_gantry,
+    trunk_joint as trunk_joint,
 )
 from .height_scan import scan_grid as scan_grid
 from .io import (

@@ -114,7 +114,7 @@ class Gantry(Participant):
         self.config = config
         self._dt, self._substeps = dt, substeps
         self._model, self._data = robot.model, robot.model.createData()
-        self._joint = _trunk(robot)
+        self._joint = trunk_joint(robot)
         com = pin.centerOfMass(self._model, self._data, robot.q_nominal)
         height = max(robot.com_height, _LEAST_HEIGHT)
         self._point = self._data.oMi[self._joint].actInv(com + _ABOVE * height * _UP)
@@ -244,7 +244,7 @@ class Gantry(Participant):
         self.force[:] = state["force"]
 
 
-def _trunk(robot: Robot) -> int:
+def trunk_joint(robot: Robot) -> int:
     """Return the joint of the heaviest body outside the legs."""
     legs = {int(joint) for sole in robot.soles for joint in robot.model.supports[sole.joint_id]} - {0, 1}
     masses = {joint: robot.model.inertias[joint].mass for joint in range(1, robot.model.njoints) if joint not in legs}

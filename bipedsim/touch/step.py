@@ -10,7 +10,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from bipedsim.contact import UNRESOLVED, Anchors, ConeProblem, ContactModel, PointRows, VertexContacts
-from bipedsim.dynamics import SUNK, Dynamics, Part, closest
+from bipedsim.dynamics import SUNK, CompiledStep, Dynamics, Outcome, Part, closest
 from bipedsim.ground import Ground
 from bipedsim.model import Robot, lowest_point
 from bipedsim.numerics import Array, box, call, ready, zeros_of
@@ -46,8 +46,8 @@ TOLERANCE, ITERATIONS = 1e-7, 250
 """Residual that counts as solved, relative to the speed that contact has to remove, and maximum of the iterations."""
 GAMMA = 0.2
 """Fraction of an overlap that a step removes."""
-UNSPLIT = int(Part.UNSPLIT)
-"""Part of the step that is solved: all of it. Compiled functions take plain integers."""
+UNSPLIT, BAD_TORQUE = int(Part.UNSPLIT), int(Outcome.BAD_TORQUE)
+"""Part of the step that is solved, all of it, and an outcome. Compiled functions take plain integers."""
 SLOW = 0.5
 """A contact does not rebound below the speed that gravity adds in this many steps."""
 
@@ -144,6 +144,7 @@ class Touching:
         # The kernels are compiled at the first contact.
         self._take_step: Callable[..., int] | None = None
         self._whole: Any = None
+        self._compiled_step: CompiledStep | None = None
         self._solved = np.zeros(1, dtype=np.bool_)
         # Every step reads these; a memoryview takes half the time of an array.
         self._loaded, self._found = self._coupling.loaded.data, self._solved.data
@@ -171,6 +172,8 @@ class Touching:
         assert self._take_step is not None
         dynamics.repeated = dynamics.unresolved = False
         outcome = self._take_step(self._whole, q, v, torque, UNSPLIT)
+        if outcome == BAD_TORQUE:
+            return outcome
         self.unresolved = not self._found[0] or self._dropped[0] > 0
         self.carries = bool(self._loaded[0])
         return outcome
@@ -181,8 +184,8 @@ class Touching:
         if step is None:
             return False
         counters = self._result.counters
-        whole = WholeStep(step, self._inputs, counters, counters.copy(), self._nothing, self._solved)
-        self._whole = box(whole)
+        whole = WholeStep(step.arrays, self._inputs, counters, counters.copy(), self._nothing, self._solved)
+        self._compiled_step, self._whole = step, box(whole)
         q, v, torque = np.zeros(self._model.nq), self._still, np.zeros(len(self._inputs.tree.actuated))
         self._take_step = ready(take_step, self._whole, q, v, torque, UNSPLIT)
         return True
@@ -300,7 +303,7 @@ class Touching:
         self.carries = False
 
     def warm_up(self) -> None:
-        """Load or compile the kernels. Those of :meth:`find` come last, because a helper process begins with them."""
+        """Load or compile the kernels."""
         if not self._prepare():
             nothing = np.zeros(self._model.nq)
             fill_problem(self._boxed, self._still)

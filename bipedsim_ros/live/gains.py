@@ -20,10 +20,10 @@ STEPS = 200
 def slider_range(parameter: LiveParameter) -> tuple[float, float, float]:
     """Return first and last value and step of a slider. The step is a power of ten.
 
-    Without a limit near zero, a value that is not negative stays so: most gains have no limit and must be positive.
+    Without a lower limit, a positive value stays so: most gains have no limit and must be positive.
     """
     reach = WIDEST * max(abs(parameter.value), 0.25)
-    first = max(parameter.low, 0.0 if parameter.low <= -reach and parameter.value >= 0.0 < parameter.high else -reach)
+    first = max(parameter.low, 0.0 if math.isinf(parameter.low) and parameter.value > 0.0 else -reach)
     last = min(parameter.high, max(reach, first + reach))
     return first, last, 10.0 ** math.floor(math.log10((last - first) / STEPS))
 

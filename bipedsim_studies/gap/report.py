@@ -187,8 +187,11 @@ def plot(gaps: Sequence[Gap], title: str, path: Path) -> None:
             panel.set_title(f"{gaps[0].channels[JOINTS][joint]}, predicted {1e3 * WHERE:g} ms before [rad]")
             for colour, gap in zip(COLOURS[2 - len(gaps) :], gaps, strict=False):
                 t, measured, predicted = predicted_curve(gap, joint)
-                panel.plot(t, predicted, color=colour, linewidth=1.0, label=gap.label)
-            panel.plot(t, measured, color="black", linewidth=1.0, linestyle=":", label="measured")
+                # A sensor with a lower rate has measured nothing at some of these times.
+                seen = np.isfinite(predicted)
+                panel.plot(t[seen], predicted[seen], color=colour, linewidth=1.0, label=gap.label)
+            seen = np.isfinite(measured)
+            panel.plot(t[seen], measured[seen], color="black", linewidth=1.0, linestyle=":", label="measured")
             panel.legend(loc="best")
         panel.set_xlabel("time [s]")
         panels = errors.subplots(rows, 2, sharex=True).ravel()

@@ -16,10 +16,13 @@ from numpy.lib.stride_tricks import sliding_window_view
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Flags
+from bipedsim.sim import trunk_joint
 from bipedsim_studies.identify.bodies import body_and_slope
 from bipedsim_studies.identify.parameters import OF_JOINTS, Parameters
 from bipedsim_studies.identify.signals import HANN, TAPS, Signals
 
+FREE = 0.01
+"""Distance from a position limit [rad] within which a joint may be in contact with it. The torque is not measured."""
 SLIPS, MOVES = 0.9, 0.02
 """Share of the dry friction and speed [rad/s] from which a joint counts as slipping. The friction of a joint at rest,
 or of one that creeps by less than encoders resolve, is not known."""
@@ -70,6 +73,11 @@ class Equations:
         self._below = [not set(chain).isdisjoint(ankles) for chain in robot.model.supports]
         if sum(self._below) > len(ankles) or not set(robot.ankle_joint_ids) <= set(parameters.bodies):
             raise ConfigError("a foot has joints or no mass below its sensor, which is not supported yet", robot.name)
+        limits = robot.model.lowerPositionLimit, robot.model.upperPositionLimit
+        self._free = limits[0][robot.idx_q] + FREE, limits[1][robot.idx_q] - FREE
+        # The force of a gantry is not measured. It acts on the trunk, and so on the joints between root and trunk.
+        to_trunk = [robot.model.joints[joint] for joint in list(robot.model.supports[trunk_joint(robot)])[1:]]
+        self._to_trunk = [joint.idx_v + i for joint in to_trunk for i in range(joint.nv)]
         self._sensor = [placement.toDualActionMatrix() for placement in robot.placement_joint_ankle]
         self.n_rows = robot.model.nv + 6 * len(robot.soles)
 
@@ -84,9 +92,9 @@ class Equations:
             at_time.fill(signals, k, residual[k], slope[k], noise[k])
         used = np.ones((n, self.n_rows), dtype=bool)
         used[:, nv:] = np.repeat(signals.airborne & self._hangs, 6, axis=1)
-        # The force of a gantry is not measured. It does not act on the joints.
-        used[:, :6] = ~signals.held[:, None]
-        used[:, self.robot.idx_v] = (np.abs(signals.dry) > SLIPS) & (np.abs(signals.v) > MOVES)
+        free = (signals.q > self._free[0]) & (signals.q < self._free[1])
+        used[:, self.robot.idx_v] = (np.abs(signals.dry) > SLIPS) & (np.abs(signals.v) > MOVES) & free
+        used[np.ix_(signals.held, self._to_trunk)] = False
         middle = slice(TAPS // 2, n - TAPS // 2)
         return Rows(
             sliding_window_view(residual, TAPS, axis=0) @ HANN,

@@ -299,7 +299,9 @@ def _held(recording: Recording, robot: Robot, taps: int, kept: slice) -> Flags:
     A tenth of the window may be an exception, such as the first row, in which no sensor has measured anything yet.
     """
     carried = np.linalg.norm(recording.ankle_wrench[..., :3], axis=-1).sum(axis=1)
-    needed = robot.mass * np.linalg.norm(recording.imu_linear_acceleration, axis=1)
+    feet = zip(robot.ankle_joint_ids, robot.soles, strict=True)
+    below = sum(robot.model.inertias[joint].mass for joint, sole in feet if not sole.load_cell)
+    needed = (robot.mass - below) * np.linalg.norm(recording.imu_linear_acceleration, axis=1)
     held = (needed - carried > HELD * robot.weight) | np.isfinite(getattr(recording, GANTRY)).any(axis=1)
     window = np.ones(2 * taps + 1)
     return np.asarray(np.convolve(held, window, "same")[kept] > 0.1 * len(window))

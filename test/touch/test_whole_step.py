@@ -12,6 +12,10 @@ from bipedsim.numerics import Array
 from bipedsim.sim import Simulator
 
 
+def never(*arguments: Any) -> int:
+    raise AssertionError("a step in one call does not call Dynamics.touch")
+
+
 def fall(hardware: dict[str, Any], several: bool) -> tuple[list[Array], dict[str, int]]:
     """Return the states (q, v, forces) of a fall with zero torque, and the number of calls of each method."""
     robot = load_robot("biped14")
@@ -34,6 +38,8 @@ def fall(hardware: dict[str, Any], several: bool) -> tuple[list[Array], dict[str
         sim.dynamics.touch = count("touch", touch)  # type: ignore[method-assign]
         touching.solve = lambda ask: solve(count("ask", ask))  # type: ignore[method-assign]
         touching.add_stops = count("add_stops", add_stops)  # type: ignore[method-assign]
+    else:
+        sim.dynamics.touch = never  # type: ignore[method-assign]
     sim.reset()
     sim.push(np.array([0.3, 0.1, 0.0, 0.0, 0.0, 0.0]) * robot.weight, duration=0.2)
     states = []

@@ -206,6 +206,9 @@ def _add_point(r: PointRows, q: ConeProblem, m: int) -> int:
     C = q.C[m]
     if q.mu[m] == 0.0:
         # Joint limits are such contacts; nothing acts along their other axes.
+        for a in range(2):
+            for b in range(3):
+                C[a, b] = 0.0
         for i in range(width):
             by = C[2, 2] * rows[2, i]
             row = r.system.A[column[i]]

@@ -145,7 +145,7 @@ def test_the_range_of_a_slider_holds_its_value_within_the_limits(value: float, l
     low = min(low, value)
     parameter = LiveParameter("gain", value, low, value + wide, "")
     first, last, step = slider_range(parameter)
-    if value >= 0.0 and math.isinf(low):
+    if value > 0.0 and math.isinf(low):
         assert first == 0.0
     assert low <= first <= value <= last <= value + wide
     assert first < last
@@ -153,7 +153,14 @@ def test_the_range_of_a_slider_holds_its_value_within_the_limits(value: float, l
 
 
 @pytest.mark.parametrize(
-    ("value", "low", "high", "first"), [(1.5, -1.0, 20.0, -1.0), (0.0, -10.0, 0.0, -1.0), (-2.0, -100.0, 5.0, -8.0)]
+    ("value", "low", "high", "first"),
+    [
+        (1.5, -1.0, 20.0, -1.0),
+        (1.5, -10.0, 10.0, -6.0),
+        (0.0, -math.inf, math.inf, -1.0),
+        (0.0, -10.0, 0.0, -1.0),
+        (-2.0, -100.0, 5.0, -8.0),
+    ],
 )
 def test_a_slider_reaches_the_negative_values_that_a_parameter_may_have(
     value: float, low: float, high: float, first: float

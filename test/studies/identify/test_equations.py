@@ -172,3 +172,29 @@ def test_robots_that_the_equations_do_not_describe_are_refused() -> None:
         other = load_robot(name)
         with pytest.raises(ConfigError):
             Equations(other, parameters_of(other))
+
+
+@pytest.mark.long
+def test_the_forces_of_a_gantry_enter_no_equation_that_is_used() -> None:
+    """It holds the torso of g1, which is on three joints of the waist."""
+    robot = load_robot("g1")
+    hanging = run(RunConfig(robot="g1", scenario="hang", controller="posture", hardware="realistic", duration=3.0))[0]
+    parameters = parameters_of(robot)
+    used = Equations(robot, parameters).rows(signals_of(hanging, robot), parameters.start).used
+    waist = [robot.idx_v[i] for i, joint in enumerate(robot.joint_names) if joint.startswith("waist")]
+    assert len(waist) == 3
+    assert not used[:, [*range(6), *waist]].any()
+
+
+@pytest.mark.long
+def test_a_joint_at_its_limit_is_not_used() -> None:
+    """The torque of the limit is not measured."""
+    robot = load_robot("biped14")
+    squat = run(RunConfig(scenario="squat", controller="posture", hardware="realistic", duration=4.0))[0]
+    signals, parameters = signals_of(squat, robot), parameters_of(robot)
+    knee = robot.joint_names.index("l_knee")
+    equations = Equations(robot, parameters)
+    free = equations.rows(signals, parameters.start).used[:, robot.idx_v[knee]]
+    robot.model.upperPositionLimit[robot.idx_q[knee]] = signals.q[:, knee].max()
+    limited = Equations(robot, parameters).rows(signals, parameters.start).used[:, robot.idx_v[knee]]
+    assert 0 < limited.sum() < free.sum()

@@ -20,7 +20,7 @@ from bipedsim.errors import EXIT_USAGE
 from bipedsim.model import PRESETS, Robot, body_links, joint_values, load_robot, perturbed, read_hardware
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import run
-from bipedsim.sim import Command, Observation
+from bipedsim.sim import Command, Observation, trunk_joint
 from bipedsim_studies.identify import estimation
 from bipedsim_studies.identify.bodies import body
 from bipedsim_studies.identify.delay import command_delay
@@ -135,7 +135,7 @@ class Sines:
 
 @pytest.mark.slow
 def test_a_robot_that_hangs_shows_its_drives_and_legs() -> None:
-    """The force of the gantry is not measured, so the mass of the trunk stays unknown."""
+    """The force of the gantry is not measured, so the mass of the trunk stays unknown. Some joints reach a limit."""
     robot = load_robot("biped14")
     hardware = hidden(robot, 5)
     config = RunConfig(scenario="hang", controller=f"{__name__}:Sines", hardware=hardware, duration=15.0)
@@ -147,11 +147,11 @@ def test_a_robot_that_hangs_shows_its_drives_and_legs() -> None:
     known = np.array([x is not None for x in true]) & result.identified
     error = np.abs(result.values - np.array([np.nan if x is None else x for x in true]))
     assert np.mean(error[known] <= result.half_width[known]) >= 0.9
-    armature = p.at["armature"].ravel()
-    assert result.identified[armature].sum() >= 6
-    assert np.all(error[armature][result.identified[armature]] < 0.01)
-    trunk = [i for i in p.at["mass"].ravel() if p.owners[i] == "base_link"]
-    assert not result.identified[trunk].any()
+    friction = p.at["coulomb_friction"].ravel()
+    assert result.identified[friction].sum() >= 4
+    assert np.all(error[friction][result.identified[friction]] < 0.15)
+    trunk = body_links(robot.model)[trunk_joint(robot)]
+    assert not result.identified[[i for i in p.at["mass"].ravel() if p.owners[i] == trunk]].any()
 
 
 @pytest.mark.slow
