@@ -321,7 +321,7 @@ class Dynamics:
             limits = held.tobytes()
             # The same limits give the same solution. The search may cycle, because the contact changes in between.
             if others is None and (limits in tried or len(tried) >= TRIES):
-                others = _sets_of(_last_sides(tried, held.dtype))
+                others = _sets_of(_last_sides(tried or (limits,), held.dtype))
             if others is not None and not self.unresolved:
                 untried = next((stops for stops in others if stops.tobytes() not in tried), None)
                 self.unresolved = untried is None

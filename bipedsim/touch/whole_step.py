@@ -44,8 +44,8 @@ def take_step(boxed: Any, q: Array, v: Array, tau_joint: Array, part: int) -> in
     find_all(s.robot, q, v)
     bounces = fill_rows(coupling, v)
     attempt = Attempt.CONTACT.value
-    outcome = Outcome.OTHER_LIMITS.value
-    while outcome == Outcome.OTHER_LIMITS:
+    # Each repetition adds the limit of at least one joint.
+    for _ in range(a.stops.idx_q.shape[0] + 1):
         if bounces:
             begin_attempt(a, q, v, tau_joint, part, 1.0, attempt)
             use_memory(c.memory, a.progress.memory[0])
@@ -57,8 +57,9 @@ def take_step(boxed: Any, q: Array, v: Array, tau_joint: Array, part: int) -> in
         s.solved[0] = solve_all(coupling, s.nothing)
         outcome = end_attempt(a, q, v, c.impulse, c.late, part, Attempt.COUPLED.value)
         use_memory(c.memory, a.progress.memory[0])
-        if outcome == Outcome.OTHER_LIMITS:
-            add_passed_limits(s.robot, q)
-            bounces = fill_rows(coupling, v) and bounces
+        if outcome != Outcome.OTHER_LIMITS:
+            break
+        add_passed_limits(s.robot, q)
+        bounces = fill_rows(coupling, v) and bounces
     a.flight.aloft[0] = False
     return int(outcome)
