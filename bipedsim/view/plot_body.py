@@ -130,11 +130,13 @@ def draw_objects(figure: SubFigure, recording: Recording) -> None:
         mark_events(ax, recording)
     for ax in axes.flat[1:]:
         at_least(ax, 0.1)
-    handles, names = axes[0, 0].get_legend_handles_labels()
-    names = [name for name in names if name in shown]
+    # The events of the panel have labels, too.
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    of_label = dict(zip(labels, handles, strict=True))
+    names = list(shown)
     more = len(recording.objects) - len(shown)
     names[-1] += f" (and {more} more)" if more else ""
-    figure.legend(handles[-len(names) :], names, loc="upper right", ncols=len(names))
+    figure.legend([of_label[name] for name in shown], names, loc="upper right", ncols=len(names))
     finish_grid(axes, recording, 3)
 
 

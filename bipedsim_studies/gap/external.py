@@ -13,7 +13,7 @@ COLUMNS = {
     "base_contact": "the root link is in contact",
     "link_contact": "a body other than a sole is in contact",
 }
-"""Columns of simulated runs to the meaning of their finite entries. A real robot does not measure them."""
+"""Columns of simulated runs to the meaning of their forces, zero or NaN without. A real robot does not measure them."""
 
 
 def external_forces(recording: Recording, ignored: Collection[str] = ()) -> Iterator[str]:
@@ -21,7 +21,8 @@ def external_forces(recording: Recording, ignored: Collection[str] = ()) -> Iter
     for name, meaning in COLUMNS.items():
         if name in ignored:
             continue
-        acting = np.isfinite(getattr(recording, name).reshape(len(recording), -1)).any(axis=1)
+        forces = getattr(recording, name).reshape(len(recording), -1)
+        acting = (np.isfinite(forces) & (forces != 0.0)).any(axis=1)
         if acting.any():
             begin, end = recording.t[acting][[0, -1]]
             yield f"{meaning} from t = {begin:.3f} to {end:.3f} s"

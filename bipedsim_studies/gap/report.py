@@ -189,7 +189,8 @@ def plot(gaps: Sequence[Gap], title: str, path: Path) -> None:
                 t, measured, predicted = predicted_curve(gap, joint)
                 # A sensor with a lower rate has measured nothing at some of these times.
                 seen = np.isfinite(predicted)
-                panel.plot(t[seen], predicted[seen], color=colour, linewidth=1.0, label=gap.label)
+                style = "--" if gap is gaps[-1] and len(gaps) > 1 else "-"
+                panel.plot(t[seen], predicted[seen], color=colour, linewidth=1.0, linestyle=style, label=gap.label)
             seen = np.isfinite(measured)
             panel.plot(t[seen], measured[seen], color="black", linewidth=1.0, linestyle=":", label="measured")
             panel.legend(loc="best")
@@ -198,7 +199,8 @@ def plot(gaps: Sequence[Gap], title: str, path: Path) -> None:
         for panel, (name, predictors) in zip(panels, rms_errors(gaps).items(), strict=False):
             panel.set_title(f"{name} [{QUANTITIES[name]}]")
             for colour, (predictor, values) in zip(COLOURS[2 - len(gaps) :], predictors.items(), strict=False):
-                panel.loglog(HORIZONS, values, marker="o", color=colour, label=predictor)
+                style = "--" if predictor == gaps[-1].label and len(gaps) > 1 else "-"
+                panel.loglog(HORIZONS, values, marker="o", color=colour, linestyle=style, label=predictor)
             panel.axhline(rms(gaps[0].floor[name]), color="black", linestyle=":", label="noise")
         for panel in panels[len(QUANTITIES) :]:
             panel.set_axis_off()

@@ -99,6 +99,8 @@ def main(args: argparse.Namespace) -> int:
         for k, sample in enumerate(samples(robot, result, measured, args.samples), 1):
             write_text(folder / f"{k:02}.yaml", sample)
         lines.append(f"wrote {folder}; use them with: bipedsim score zmp {of_robot} --hardware {folder}/*.yaml")
+    if not result.identified.any():
+        lines.append("nothing is identified: record more motion of the joints (docs/identify.md)")
     if not result.converged:
         lines.append("the estimate has not converged: use more or longer recordings with more motion")
     if lines and not args.json:

@@ -32,7 +32,7 @@ OUTLIER = 2.0
 LEARNT = 0.5
 """Share of the expected standard deviation below which a number was learnt from the data."""
 _FLOOR, _FLOORS = 0.05, (3e-3, 50.0)
-_Z95 = 1.959964
+_Z95, _TINY = 1.959964, 1e-300
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def estimate(robot: Robot, recordings: Sequence[Signals], progress: Callable[[],
     for iteration in range(ITERATIONS):
         sums, squares = _sums(equations, recordings, pasts, values, floor)
         step, covariance = sums.solved(parameters, values)
-        step *= min(1.0, LONGEST / np.abs(step / parameters.spread).max())
+        step *= min(1.0, LONGEST / max(np.abs(step / parameters.spread).max(), _TINY))
         target = np.where(parameters.positive, np.maximum(values + step, 0.0), values + step)
         step, values = target - values, target
         known: Flags = np.any(np.isfinite(squares), axis=0)
@@ -223,6 +223,8 @@ class _Sums:
         squares = np.full((len(times), rows.residual.shape[1]), np.nan)
         for i, k in enumerate(times):
             used = rows.used[k]
+            if not used.any():
+                continue
             sensors, variance = rows.noise[k][used] * noise, floor[used] ** 2
             inverse = np.linalg.inv(sensors @ sensors.T + np.diag(variance))
             slope, instrument, residual = rows.slope[k][used], instruments[k][used], rows.residual[k][used]

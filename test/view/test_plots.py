@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def run_with(count: int) -> Recording:
 
 @pytest.mark.parametrize("count", [1, MOST_OBJECTS + 2])
 def test_objects_are_drawn_over_time_with_names_and_units(count: int) -> None:
-    figure, recording = Figure().subfigures(1, 1), run_with(count)
+    figure, recording = Figure().subfigures(1, 1), replace(run_with(count), pushes=((0.1, 0.3),))
     draw_objects(figure, recording)
     assert [ax.get_title() for ax in figure.axes] == ["x, forward [m]", "height z [m]", "speed [m/s]"]
     shown = min(count, MOST_OBJECTS)
@@ -50,6 +51,9 @@ def test_objects_are_drawn_over_time_with_names_and_units(count: int) -> None:
         assert len(ax.lines) == shown
         assert ax.lines[0].get_ydata()[-1] == pytest.approx(at)
     names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert [line.get_color() for line in figure.legends[0].get_lines()] == [
+        line.get_color() for line in figure.axes[0].lines[:shown]
+    ]
     assert names[0].startswith("ball_0")
     assert names[-1] == f"ball_{shown - 1}" + (" (and 2 more)" if count > shown else "")
 
