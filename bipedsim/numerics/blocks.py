@@ -10,7 +10,7 @@ from bipedsim.numerics.linear import factor_from_end, solve_second_factor
 from bipedsim.numerics.zeros import zeros_of
 
 SMALL = 6
-"""Number of rows of the blocks whose loops the compiler unrolls: those of a free body."""
+"""Number of rows of the blocks of free bodies; the compiler unrolls their loops."""
 
 
 class Blocks(NamedTuple):
@@ -140,7 +140,7 @@ def _clear(A: Array, first: int, end: int, begin: int, stop: int) -> None:
 def solve_blocks(s: Blocks, b: Array, x: Array) -> int:
     """Fill ``x`` (n,) with the solution of A x = b; A and ``b`` (n,) are overwritten.
 
-    The factors of the blocks are used and not their inverses, whose errors would exceed the masses of light bodies.
+    The errors of inverse blocks would exceed the masses of light bodies, so their factors are used.
 
     Returns:
         Number of operations, 0 if a pivot is 0.
@@ -165,7 +165,7 @@ def solve_blocks(s: Blocks, b: Array, x: Array) -> int:
 
 @kernel
 def _eliminate(s: Blocks, p: int, b: Array) -> int:
-    """Eliminate block ``p``, whose pivots are factored, from all later ones; return the number of operations."""
+    """Eliminate the factored block ``p`` from all later ones; return the number of operations."""
     A, first, end = s.A, s.begin[p], s.begin[p + 1]
     later, count, size, total = s.later[p], s.n_later[p], end - first, 0
     for m in range(count):

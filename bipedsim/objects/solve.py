@@ -28,17 +28,19 @@ CLOSED = 1e-9
 The gaps of bodies with more contacts than they need are never all zero. Contacts that had to close the rounding errors
 of their gaps would push the bodies against each other until they slip.
 """
+FEW = 3
+"""Largest number of coupled bodies that is not called a heap."""
 LEAST_SCALE, OF_HEAP = 0.1, 1.0
-"""Minimum speed [m/s] to which residuals are relative, and that of a heap, of more than ``FEW`` bodies.
+"""Minimum speed [m/s] to which residuals are relative, and that of a heap.
 
 In a heap at rest, the gaps of bodies with more contacts than they need contradict each other by 1e-8 m/s and more.
 """
 ZERO_SPEED = 10.0
 """A point slower than this many times the tolerance sticks."""
-ENOUGH, FEW = 1e-10, 3
-"""Residual at which a solve ends, and number of coupled bodies up to which it continues to rounding level.
+ENOUGH = 1e-10
+"""Residual at which the solve of a heap ends; others continue to rounding level.
 
-The impulses between many bodies are far from rounding level in any case, because the next step moves the bodies.
+The impulses in a heap are far from rounding level in any case, because the next step moves the bodies.
 """
 CORRECTIONS = 4
 """Maximum number of corrections of a solution for the rotation of bodies; each adds an order in h."""

@@ -135,7 +135,7 @@ class Stepping(NamedTuple):
         island: (N,) number that coupled bodies have in common.
         worst: (2,) body with the fastest point at the end of a sub-step, and its speed [m/s].
         early: (1,) number of sub-steps of the step that ended early.
-        crowd: (1,) operations of the step for heaps: problems of more than ``FEW`` bodies, and searches after them.
+        crowd: (1,) operations of the step for heaps, and for searches after them.
         closing: (N,) whether the gaps of a body are closed within the step, without an event.
     """
 
@@ -262,7 +262,7 @@ def _collide(a: Stepping, count: int, slow: float, crowded: bool) -> None:
 
 @kernel
 def _is_heap(a: Stepping) -> bool:
-    """Return whether the chosen pairs couple more than ``FEW`` bodies."""
+    """Return whether the chosen pairs are those of a heap, of more than ``FEW`` bodies."""
     label, count = a.island[a.near.contacts.first[a.solve.chosen[0]]], 0
     for i in range(a.near.bodies.mass.shape[0]):
         count += a.island[i] == label

@@ -1,4 +1,4 @@
-from .external import external_forces as external_forces
+from .external import acting as acting, external_forces as external_forces
 from .floor import noise as noise
 from .models import GapModel as GapModel, make_model as make_model
 from .paired import DifferenceInterval as DifferenceInterval, difference as difference

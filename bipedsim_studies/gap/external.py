@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
+from bipedsim.numerics import Flags
 from bipedsim.recording import Recording
 
 COLUMNS = {
@@ -16,15 +17,20 @@ COLUMNS = {
 """Columns of simulated runs to the meaning of their forces, zero or NaN without. A real robot does not measure them."""
 
 
+def acting(recording: Recording, name: str) -> Flags:
+    """Return whether the force in the column ``name`` of ``COLUMNS`` acts in each row (n,)."""
+    forces = getattr(recording, name).reshape(len(recording), -1)
+    return np.asarray((np.isfinite(forces) & (forces != 0.0)).any(axis=1))
+
+
 def external_forces(recording: Recording, ignored: Collection[str] = ()) -> Iterator[str]:
     """Yield a text for each force on the robot, with its begin and end; leave out the ``ignored`` columns."""
     for name, meaning in COLUMNS.items():
         if name in ignored:
             continue
-        forces = getattr(recording, name).reshape(len(recording), -1)
-        acting = (np.isfinite(forces) & (forces != 0.0)).any(axis=1)
-        if acting.any():
-            begin, end = recording.t[acting][[0, -1]]
+        rows = acting(recording, name)
+        if rows.any():
+            begin, end = recording.t[rows][[0, -1]]
             yield f"{meaning} from t = {begin:.3f} to {end:.3f} s"
     for begin, end in _pushes(recording):
         if len(recording) and begin <= recording.t[-1] and end >= recording.t[0]:

@@ -14,7 +14,7 @@ from bipedsim.errors import RecordingError
 from bipedsim.model import HardwareParams, Robot
 from bipedsim.numerics import Array, Flags, Integers, true_runs
 from bipedsim.recording import Recording
-from bipedsim_studies.gap import external_forces, noise
+from bipedsim_studies.gap import acting, external_forces, noise
 
 SMOOTHED = 0.05
 """Length of the first smoothing window [s]."""
@@ -302,7 +302,7 @@ def _held(recording: Recording, robot: Robot, taps: int, kept: slice) -> Flags:
     feet = zip(robot.ankle_joint_ids, robot.soles, strict=True)
     below = sum(robot.model.inertias[joint].mass for joint, sole in feet if not sole.load_cell)
     needed = (robot.mass - below) * np.linalg.norm(recording.imu_linear_acceleration, axis=1)
-    held = (needed - carried > HELD * robot.weight) | np.isfinite(getattr(recording, GANTRY)).any(axis=1)
+    held = (needed - carried > HELD * robot.weight) | acting(recording, GANTRY)
     window = np.ones(2 * taps + 1)
     return np.asarray(np.convolve(held, window, "same")[kept] > 0.1 * len(window))
 

@@ -16,9 +16,12 @@ def never(*arguments: Any) -> int:
     raise AssertionError("a step in one call does not call Dynamics.touch")
 
 
-def fall(hardware: dict[str, Any], several: bool) -> tuple[list[Array], dict[str, int]]:
-    """Return the states (q, v, forces) of a fall with zero torque, and the number of calls of each method."""
-    robot = load_robot("biped14")
+def fall(name: str, hardware: dict[str, Any], effort: float, several: bool) -> tuple[list[Array], dict[str, int]]:
+    """Return states, forces and counts of a fall, and the number of calls of each method.
+
+    The torques are random signs times the share ``effort`` of their limits.
+    """
+    robot, rng = load_robot(name), np.random.default_rng(0)
     sim = Simulator(robot, hardware=hardware)
     touching = sim.reactions.touching
     assert touching is not None
@@ -44,15 +47,26 @@ def fall(hardware: dict[str, Any], several: bool) -> tuple[list[Array], dict[str
     sim.push(np.array([0.3, 0.1, 0.0, 0.0, 0.0, 0.0]) * robot.weight, duration=0.2)
     states = []
     for _ in range(1500):
-        sim.advance(np.zeros(robot.nu))
-        states.append(np.concatenate([sim.q, sim.v, sim.body_impulse.ravel(), sim.stop_impulse]))
+        sim.advance(effort * robot.effort_limit * rng.choice([-1.0, 1.0], robot.nu))
+        counts = sim.contact.unresolved, sim.operations
+        states.append(np.concatenate([sim.q, sim.v, sim.body_impulse.ravel(), sim.stop_impulse, counts]))
     return states, calls
 
 
-@pytest.mark.parametrize("hardware", [{}, {"body_restitution": 0.4, "stop_restitution": 0.3}])
-def test_a_fall_has_the_same_bits_in_one_call_and_in_several(hardware: dict[str, Any]) -> None:
-    whole, _ = fall(hardware, several=False)
-    parts, calls = fall(hardware, several=True)
-    assert calls["touch"] > 100
-    assert bool(calls["ask"]) == bool(hardware)
+@pytest.mark.parametrize(
+    ("name", "hardware", "effort", "used"),
+    [
+        ("biped14", {}, 0.0, ()),
+        ("biped14", {"body_restitution": 0.4, "stop_restitution": 0.3}, 0.0, ("ask",)),
+        # Light joints pass limits that were not near at the beginning of the step.
+        ("g1", {}, 1.0, ("add_stops",)),
+    ],
+)
+def test_a_fall_has_the_same_bits_in_one_call_and_in_several(
+    name: str, hardware: dict[str, Any], effort: float, used: tuple[str, ...]
+) -> None:
+    whole, _ = fall(name, hardware, effort, several=False)
+    parts, calls = fall(name, hardware, effort, several=True)
+    assert calls.pop("touch") > 100
+    assert tuple(call for call, count in calls.items() if count) == used
     np.testing.assert_array_equal(whole, parts)

@@ -18,18 +18,16 @@ from bipedsim.contact.time_stepping.cone_sweeps import SWEEPS, solve_point
 from bipedsim.contact.time_stepping.point_rows import PointRows, add_impulse, velocities, velocity_at
 from bipedsim.numerics import assign, begin_matrix, kernel, solve_blocks
 
-FOLLOW = 0.0
-"""Value in place of a weight that is the residual itself, from ``LEAST_FOLLOWING`` to ``MOST_FOLLOWING``."""
-WEIGHTS = (1e-5, FOLLOW, 1e-3)
+WEIGHTS = (1e-5, 1e-2, 1e-3)
 """Weights of the proximal term of the first Newton steps and of those after sweeps.
 
 They are relative to the mobility of a point. A robot at rest on the ground has many contacts that stick with nearly all
 their friction. Their impulses are not unique, and the first steps may cycle between them.
 """
-LEAST_FOLLOWING, MOST_FOLLOWING = 1e-8, 1e-2
-"""Bounds of a weight that follows the residual."""
+FOLLOWING, LEAST_FOLLOWING = 1, 1e-8
+"""Index of the weight that is the residual itself, from the second value to that weight."""
 NEAR, SHRINK = 1e-4, 0.5
-"""Residual below which each step multiplies other weights by the second value.
+"""Residual below which each step multiplies the other weights by the second value.
 
 There, contacts at slightly inconsistent heights exchange load at a rate inversely proportional to the weight.
 """
@@ -70,7 +68,7 @@ def solve_points(r: PointRows, q: ConeProblem) -> bool:
     for m in range(q.points[0]):
         for a in range(3):
             q.best[m, a] = 0.0
-    _newton(r, q, WEIGHTS[0], FIRST_STEPS, PATIENCE)
+    _newton(r, q, WEIGHTS[0], FIRST_STEPS, PATIENCE, False)
     block = 1
     copy_points(q.best, q.z)
     # The first sweeps always run: they are cheap, and near a solution they give a usable result.
@@ -80,11 +78,11 @@ def solve_points(r: PointRows, q: ConeProblem) -> bool:
         if block < len(WEIGHTS):
             _sweep(r, q)
             copy_points(q.f, q.z)
-            _newton(r, q, WEIGHTS[block], STEPS, STEPS)
+            _newton(r, q, WEIGHTS[block], STEPS, STEPS, block == FOLLOWING)
         else:
             _multiply(r, q)
             copy_points(q.f, q.z)
-            _newton(r, q, CLOSING[block % len(CLOSING)], FIRST_STEPS, FIRST_STEPS)
+            _newton(r, q, CLOSING[block % len(CLOSING)], FIRST_STEPS, FIRST_STEPS, False)
         block += 1
     copy_points(q.best, q.f)
     _fill_speeds(r, q)
@@ -139,18 +137,18 @@ def _measure_best(r: PointRows, q: ConeProblem) -> float:
 
 
 @kernel
-def _newton(r: PointRows, q: ConeProblem, proximal: float, steps: int, patience: int) -> None:
+def _newton(r: PointRows, q: ConeProblem, proximal: float, steps: int, patience: int, follows: bool) -> None:
     """Make Newton steps from ``q.f``, and store the best impulses.
 
     Args:
         r, q: See :func:`solve_points`.
-        proximal: First weight of the proximal term, or ``FOLLOW``.
+        proximal: First weight of the proximal term, and its maximum if it follows the residual.
         steps: Maximum number of steps.
         patience: Number of steps without halving the residual after which the method stops.
+        follows: Whether the weight is the residual.
     """
     smallest, stalled = np.inf, 0
     q.proximal[0] = proximal
-    follows = proximal == FOLLOW
     for _ in range(steps):
         now = _measure_best(r, q)
         q.used[0] += 1
@@ -159,7 +157,7 @@ def _newton(r: PointRows, q: ConeProblem, proximal: float, steps: int, patience:
         else:
             stalled += 1
         if follows:
-            q.proximal[0] = min(max(now, LEAST_FOLLOWING), MOST_FOLLOWING)
+            q.proximal[0] = min(max(now, LEAST_FOLLOWING), proximal)
         elif now < NEAR:
             q.proximal[0] = max(q.proximal[0] * SHRINK, LEAST_PROXIMAL)
         smallest = min(now, smallest)

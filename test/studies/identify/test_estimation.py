@@ -133,6 +133,16 @@ class Sines:
         return Command(300.0 * (wanted - observation.joint_position) - 8.0 * observation.joint_velocity)
 
 
+@pytest.mark.long
+@pytest.mark.filterwarnings("error")
+def test_a_robot_that_hangs_at_rest_shows_nothing() -> None:
+    robot = load_robot("biped14")
+    at_rest = run(RunConfig(scenario="hang", controller="posture", duration=4.0))[0]
+    result = estimate(robot, [signals_of(at_rest, robot)])
+    assert not result.identified.any()
+    assert np.isfinite(result.values).all()
+
+
 @pytest.mark.slow
 def test_a_robot_that_hangs_shows_its_drives_and_legs() -> None:
     """The force of the gantry is not measured, so the mass of the trunk stays unknown. Some joints reach a limit."""

@@ -117,6 +117,14 @@ def test_rows_in_which_something_else_touches_the_robot_are_refused(name: str, s
     assert len(signals_of(touched.rows(slice(1500, None)), robot)) > 0
 
 
+@pytest.mark.parametrize("name", COLUMNS)
+def test_a_force_of_zero_does_not_act(name: str, squat: Recording, robot: Robot) -> None:
+    """Such as a slack rope, or the root while another body is in contact."""
+    slack = replace(squat, **{name: np.zeros_like(getattr(squat, name))})
+    assert list(external_forces(slack)) == []
+    assert not signals_of(slack, robot).held.any()
+
+
 def test_a_robot_in_a_gantry_is_held_also_if_nobody_says_so(robot: Robot, squat: Recording) -> None:
     hanging = run(RunConfig(scenario="hang", controller="posture", hardware="realistic", duration=4.0))[0]
     measured = replace(hanging, gantry_force=np.full_like(hanging.gantry_force, np.nan))
