@@ -20,6 +20,7 @@ from penalty_model import Penalty, PenaltyParams
 from uncompiled import InPython
 
 from bipedsim.contact.models import CONTACT_MODELS
+from bipedsim.dynamics import step
 from bipedsim.dynamics.protocol import Contact, Outcome
 from bipedsim.dynamics.step import Dynamics
 from bipedsim.ground.ground import Ground
@@ -132,3 +133,8 @@ def test_a_model_of_another_distribution_is_compiled_into_the_step_and_kept(tmp_
     changed, _ = run()
     assert changed[1:] == ["0", "1", "0"]
     assert changed[0] != first[0]
+
+
+def test_the_last_side_of_a_joint_limit_counts() -> None:
+    tried = [np.array(limits, dtype=np.int64).tobytes() for limits in ([1, 0, 0], [-1, 1, 0], [0, -1, 0])]
+    np.testing.assert_array_equal(step._last_sides(tried, np.int64), [-1, -1, 0])

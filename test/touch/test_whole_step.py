@@ -48,7 +48,7 @@ def fall(name: str, hardware: dict[str, Any], effort: float, several: bool) -> t
     states = []
     for _ in range(1500):
         sim.advance(effort * robot.effort_limit * rng.choice([-1.0, 1.0], robot.nu))
-        counts = sim.contact.unresolved, sim.operations
+        counts = *sim.solver.result.counters, sim.operations
         states.append(np.concatenate([sim.q, sim.v, sim.body_impulse.ravel(), sim.stop_impulse, counts]))
     return states, calls
 

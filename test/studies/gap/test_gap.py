@@ -146,6 +146,19 @@ def test_the_curves_show_the_joint_in_which_the_model_is_wrong(
     _, same, right = predicted_curve(gap_of_realistic, joint)
     np.testing.assert_array_equal(same, measured)
     assert np.nanmax(np.abs(right - measured)) < 0.1 * np.nanmax(np.abs(predicted - measured))
+    # With too much friction, the predicted joint stays behind.
+    moved = measured - realistic.position[np.searchsorted(realistic.t, wrong.starts), joint]
+    assert np.nansum(moved * (measured - predicted)) > 0.5 * np.nansum(np.abs(moved * (measured - predicted)))
+
+
+def test_the_curves_are_as_late_as_the_measurements(robot: Robot) -> None:
+    measured = robot_run(recorded(duration=2.0, hardware=FRICTION), robot)
+    model = make_model(FRICTION, robot, measured, "model")
+    assert model.late == 1
+    result = measure_gap(measured, model)
+    t, _, _ = predicted_curve(result, 0)
+    within = np.isfinite(t)
+    np.testing.assert_allclose((t - result.starts)[within], WHERE + measured.dt, atol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,8 @@ def test_the_forces_of_a_gantry_enter_no_equation_that_is_used() -> None:
 
 
 @pytest.mark.long
-def test_a_joint_at_its_limit_is_not_used() -> None:
+@pytest.mark.parametrize("upper", [True, False])
+def test_a_joint_at_its_limit_is_not_used(upper: bool) -> None:
     """The torque of the limit is not measured."""
     robot = load_robot("biped14")
     squat = run(RunConfig(scenario="squat", controller="posture", hardware="realistic", duration=4.0))[0]
@@ -195,6 +196,7 @@ def test_a_joint_at_its_limit_is_not_used() -> None:
     knee = robot.joint_names.index("l_knee")
     equations = Equations(robot, parameters)
     free = equations.rows(signals, parameters.start).used[:, robot.idx_v[knee]]
-    robot.model.upperPositionLimit[robot.idx_q[knee]] = signals.q[:, knee].max()
+    limits = robot.model.upperPositionLimit if upper else robot.model.lowerPositionLimit
+    limits[robot.idx_q[knee]] = signals.q[:, knee].max() if upper else signals.q[:, knee].min()
     limited = Equations(robot, parameters).rows(signals, parameters.start).used[:, robot.idx_v[knee]]
     assert 0 < limited.sum() < free.sum()
