@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.descriptions.guesses import effective_inertia, gains
-from bipedsim.descriptions.legs import PosedRobot, mirrored_joints, outline
+from bipedsim.descriptions.legs import PosedRobot, mirrors, outline
 from bipedsim.errors import some
 from bipedsim.model import Robot, ShapeFault, ShapeWarning, Sole, inverse_inertia, sole_placements, standing_torque
 from bipedsim.numerics import Array
@@ -168,7 +168,7 @@ def _doubts_of_masses(robot: Robot) -> Iterator[str]:
     if not robot.free_flyer or len(robot.soles) != 2:
         return
     model = robot.model
-    pairs = mirrored_joints(PosedRobot.of(model, robot.q_nominal), np.array([1.0, 0.0, 0.0]))
+    pairs = mirrors(robot, robot.q_nominal)
     uneven = []
     for name, (other, _) in pairs.items():
         masses = [model.inertias[model.getJointId(n)].mass for n in (name, other)]

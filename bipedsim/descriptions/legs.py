@@ -12,7 +12,7 @@ import pinocchio as pin
 
 from bipedsim.descriptions.notes import Notes
 from bipedsim.errors import some
-from bipedsim.model import Shape, split_side
+from bipedsim.model import Robot, Shape, split_side
 from bipedsim.numerics import Array
 
 NEAR_GROUND = 0.08
@@ -226,3 +226,8 @@ def mirrored_joints(figure: PosedRobot, ahead: Array) -> dict[str, tuple[str, in
                 mirrors[model.names[joint]] = (model.names[other], 1 if alignment[other] > 0.0 else -1)
                 break
     return mirrors
+
+
+def mirrors(robot: Robot, q: Array) -> dict[str, tuple[str, int]]:
+    """Return the mirrored joint of each joint and the sign of its angle, found at the configuration ``q`` (nq,)."""
+    return mirrored_joints(PosedRobot.of(robot.model, q), np.array([1.0, 0.0, 0.0]))

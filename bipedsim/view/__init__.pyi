@@ -1,3 +1,10 @@
+from .html_page import (
+    html_table as html_table,
+    image as image,
+    preformatted as preformatted,
+    text_list as text_list,
+    write_page as write_page,
+)
 from .inline import Inline as Inline, show as show, show_motion as show_motion
 from .overlays import overlay as overlay
 from .palette import (

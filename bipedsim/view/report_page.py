@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import math
 import shlex
 import tempfile
 from collections.abc import Mapping, Sequence
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -31,6 +29,7 @@ from bipedsim.analysis import (
 from bipedsim.errors import BipedSimError, RecordingError
 from bipedsim.recording import Recording
 from bipedsim.view.animation import animate
+from bipedsim.view.html_page import html_table, image, preformatted, text_list, write_page
 from bipedsim.view.overlays import Comparison, NothingCommonError
 from bipedsim.view.panels import PANELS
 from bipedsim.view.plots import PanelPlot
@@ -46,7 +45,6 @@ _FEET = (
     f'<p class="small">Friction and CoP are of feet that carry more than {CARRIES:.0%} of m g, what lasted for '
     f"{BRIEF:g} s: where a foot lands or lifts off it slides for a moment, on an edge.</p>"
 )
-_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 POSTURES = 7
 """Number of postures in the figure of the robot."""
 
@@ -76,24 +74,22 @@ def report(
     verdict = f'<p class="verdict{" bad" * _bad(figures)}">{escape(_verdict(figures))}</p>'
     parts = [f"<header><h1>{escape(title)}</h1>{verdict}{_postures(recording, left_out)}</header>"]
     notes = [*summary.notes, *(figures.get("warnings") or ()), *_warnings(figures)]
-    parts += [_list("Warnings", notes, "warnings")] if notes else []
+    parts += [text_list("Warnings", notes, "warnings")] if notes else []
     parts.append(_two_columns("Settings", settings_of(recording)))
     steps = _steps(recording, left_out)
     # The drift of the feet is meaningless for a robot that steps.
     lines = summary_lines(figures, hidden=("foot_drift_m",) if steps else ())
-    parts.append(f"<section><h2>Metrics</h2><pre>{escape(chr(10).join(lines))}</pre></section>")
+    parts.append(preformatted("Metrics", lines))
     near = [_limit_row(entry) for entry in near_limits(recording)]
     head = ("closest to its limit", "of", "time [s]", "value", "limit", "share")
-    parts.append(_table("Limits", head, near) + _FEET if near else "")
+    parts.append(html_table("Limits", head, near) + _FEET if near else "")
     parts.append(_gait_table(steps) if steps else "")
     parts += _plot_sections(plots)
-    parts.append(_list("Left out", left_out) if left_out else "")
-    parts.append(
-        f"<h2>Commands that repeat the run</h2><pre>{escape(chr(10).join(repeat_commands(recording, source)))}</pre>"
-    )
+    parts.append(text_list("Left out", left_out) if left_out else "")
+    parts.append(preformatted("Commands that repeat the run", repeat_commands(recording, source)))
     if view is not None and view.exists():
         parts.append(f"<p>{_link(view)}, a file next to this one.</p>")
-    _write(Path(path), title, parts)
+    write_page(Path(path), title, parts)
     return left_out
 
 
@@ -128,31 +124,33 @@ def report_runs(
         f'<tr><td>{escape(name)}</td><td class="said{" bad" * _bad(metrics)}">{escape(_verdict(metrics))}</td></tr>'
         for name, metrics in figures.items()
     ]
-    table = f'<div class="wide"><table class="verdicts">{"".join(verdicts)}</table></div>'
+    of_runs = f'<div class="wide"><table class="verdicts">{"".join(verdicts)}</table></div>'
     first = next(iter(runs.values()))
-    parts = [f"<header><h1>{escape(title)}</h1>{table}{_postures(first, left_out)}</header>"]
+    parts = [f"<header><h1>{escape(title)}</h1>{of_runs}{_postures(first, left_out)}</header>"]
     notes = [
         f"{name}: {note}"
         for name, metrics in figures.items()
         for note in (*summaries[name].notes, *(metrics.get("warnings") or ()), *_warnings(metrics))
     ]
-    parts += [_list("Warnings", notes, "warnings")] if notes else []
+    parts += [text_list("Warnings", notes, "warnings")] if notes else []
     differing = differing_settings(runs)
     if differing:
-        parts.append(_table("Settings that differ", ("setting", *runs), [(k, *row) for k, row in differing.items()]))
+        parts.append(
+            html_table("Settings that differ", ("setting", *runs), [(k, *row) for k, row in differing.items()])
+        )
     common = {name: text for name, text in settings_of(first).items() if name not in differing}
     parts.append(_two_columns("Common settings", common))
     lines = difference_lines(differences(list(figures.values())), list(runs))
-    parts.append(f"<section><h2>Metrics that differ</h2><pre>{escape(chr(10).join(lines))}</pre></section>")
+    parts.append(preformatted("Metrics that differ", lines))
     parts += _plot_sections(plots)
-    parts.append(_list("Omissions and notes", left_out) if left_out else "")
+    parts.append(text_list("Omissions and notes", left_out) if left_out else "")
     lines = [line for run, source in zip(runs.values(), sources, strict=True) for line in repeat_commands(run, source)]
-    parts.append(f"<h2>Commands that repeat the runs</h2><pre>{escape(chr(10).join(lines))}</pre>")
+    parts.append(preformatted("Commands that repeat the runs", lines))
     links = [
         f"{escape(name)}: {_link(view)}" for name, view in zip(runs, views, strict=False) if view and view.exists()
     ]
     parts.append(f"<p>{'<br>'.join(links)}</p>" if links else "")
-    _write(Path(path), title, parts)
+    write_page(Path(path), title, parts)
     return left_out
 
 
@@ -168,35 +166,12 @@ def _link(view: Path) -> str:
     return f'<a href="{escape(quote(view.name))}">Animated robot</a>'
 
 
-def _plot_sections(plots: Mapping[str, str]) -> list[str]:
-    return [
-        f'<section><h2 id="{name}">{name}</h2><img alt="{name}" src="data:image/png;base64,{data}"></section>'
-        for name, data in plots.items()
-    ]
+def _plot_sections(plots: Mapping[str, bytes]) -> list[str]:
+    return [f'<section><h2 id="{name}">{name}</h2>{image(png, name)}</section>' for name, png in plots.items()]
 
 
-def _write(path: Path, title: str, parts: Sequence[str]) -> None:
-    """Write a page.
-
-    Raises:
-        RecordingError: The file cannot be written.
-    """
-    style = files(__package__).joinpath("report.css").read_text(encoding="utf-8")
-    page = (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        f'<meta name="viewport" content="width=device-width"><style>{style}</style></head>'
-        f"<body><main>{''.join(parts)}</main></body></html>\n"
-    )
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise RecordingError(f"the report cannot be written ({error.strerror})", path) from error
-
-
-def _comparison_plots(runs: Mapping[str, Recording]) -> tuple[dict[str, str], list[str]]:
-    """Return the plots of runs over each other, name to PNG in base64, and notes on omissions."""
+def _comparison_plots(runs: Mapping[str, Recording]) -> tuple[dict[str, bytes], list[str]]:
+    """Return the plots of runs over each other, name to PNG, and notes on omissions."""
     left_out: dict[str, None] = {}
     plots, error_of_last = {}, None
     for name in _panels(*runs.values()):
@@ -220,15 +195,15 @@ def _comparison_plots(runs: Mapping[str, Recording]) -> tuple[dict[str, str], li
     return plots, list(left_out)
 
 
-def _png(figure: Figure) -> str:
-    """Return a figure as PNG in base64."""
+def _png(figure: Figure) -> bytes:
+    """Return a figure as PNG."""
     buffer = io.BytesIO()
     write_png(figure, buffer, 80)
-    return base64.b64encode(buffer.getvalue()).decode()
+    return buffer.getvalue()
 
 
-def _plots(recording: Recording) -> tuple[dict[str, str], list[str]]:
-    """Return the plots worth showing, name to PNG in base64, and reasons for the omission of the others."""
+def _plots(recording: Recording) -> tuple[dict[str, bytes], list[str]]:
+    """Return the plots worth showing, name to PNG, and reasons for the omission of the others."""
     left_out, plots = [], {}
     for name in _panels(recording):
         reason = _no_news(recording, name)
@@ -296,7 +271,7 @@ def _limit_row(entry: NearLimit) -> list[str]:
 
 def _gait_table(steps: Sequence[Step]) -> str:
     head = ("came down [s]", "foot", "swing [s]", "stance [s]", "double support [s]")
-    return _table("Steps", (*head, "length [m]", "width [m]", "speed [m/s]"), [_row(step) for step in steps])
+    return html_table("Steps", (*head, "length [m]", "width [m]", "speed [m/s]"), [_row(step) for step in steps])
 
 
 def _row(step: Step) -> list[str]:
@@ -328,14 +303,6 @@ def repeat_commands(recording: Recording, source: Path) -> list[str]:
     return [*lines, shlex.join(["bipedsim", "replay", str(source)])]
 
 
-def _table(title: str, head: Sequence[str], rows: Any) -> str:
-    def line(cells: Sequence[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
-
-    lines = [line(head, "th")] * any(head) + [line(row, "td") for row in rows]
-    return f'<section><h2>{title}</h2><div class="wide"><table>{"".join(lines)}</table></div></section>'
-
-
 def _two_columns(title: str, settings: Mapping[str, str]) -> str:
     """Return a table of settings in two columns, if there is enough space."""
     rows = [f"<tr><td>{escape(name)}</td><td>{escape(text)}</td></tr>" for name, text in settings.items()]
@@ -353,10 +320,5 @@ def _postures(recording: Recording, left_out: list[str]) -> str:
         except BipedSimError as error:
             left_out.append(f"figure of the robot: {error}")
             return ""
-        data = base64.b64encode(path.read_bytes()).decode()
-    alternative = f"{POSTURES} postures of the robot during the run"
-    return f'<div class="postures"><img alt="{alternative}" src="data:image/png;base64,{data}"></div>'
-
-
-def _list(title: str, lines: Sequence[str], kind: str = "small") -> str:
-    return f'<h2>{title}</h2><ul class="{kind}">{"".join(f"<li>{escape(line)}</li>" for line in lines)}</ul>'
+        picture = image(path.read_bytes(), f"{POSTURES} postures of the robot during the run")
+    return f'<div class="postures">{picture}</div>'

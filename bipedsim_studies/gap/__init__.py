@@ -11,7 +11,8 @@ The modules, from low level to high level:
 - :mod:`trivial`: the errors of simple rules;
 - :mod:`predict`: the errors of all windows;
 - :mod:`paired`: the interval of the difference between two models;
-- :mod:`report`: the table, the figure and the JSON.
+- :mod:`report`: the table, the figure and the JSON;
+- :mod:`compare`: the errors of one or two models.
 """
 
 import lazy_loader

@@ -1,8 +1,16 @@
+from .compare import predict_recording as predict_recording
 from .external import acting as acting, external_forces as external_forces
 from .floor import noise as noise
 from .models import GapModel as GapModel, make_model as make_model
 from .paired import DifferenceInterval as DifferenceInterval, difference as difference
 from .predict import HORIZONS as HORIZONS, Gap as Gap, measure_gap as measure_gap
 from .recorded import RobotRun as RobotRun, robot_run as robot_run
+from .report import (
+    as_text as as_text,
+    compared as compared,
+    no_better_than_held as no_better_than_held,
+    plot as plot,
+    rms_errors as rms_errors,
+)
 from .signals import QUANTITIES as QUANTITIES
 from .starts import StartStates as StartStates, estimate_starts as estimate_starts

@@ -31,22 +31,15 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim.analysis import robot_of
     from bipedsim.model import IDEAL, load_robot
     from bipedsim.recording import load_recording
-    from bipedsim_studies.gap.external import external_forces
-    from bipedsim_studies.gap.models import make_model
-    from bipedsim_studies.gap.predict import measure_gap
-    from bipedsim_studies.gap.recorded import robot_run
-    from bipedsim_studies.gap.report import as_json, as_text, ground_notes, plot
+    from bipedsim_studies.gap.compare import predict_recording
+    from bipedsim_studies.gap.report import as_json, as_text, plot
 
     recording = load_recording(args.recording, start=args.start, stop=args.stop)
     robot = load_robot(args.robot) if args.robot else robot_of(recording)
-    run = robot_run(recording, robot)
-    specs = [args.hardware or IDEAL, *([args.against] if args.against else [])]
-    models = [make_model(spec, robot, run, label) for label, spec in zip((MODEL, AGAINST), specs, strict=False)]
-    gaps = [measure_gap(run, model, shows_progress(args)) for model in models]
-    forces = [f"{what}; the predictions contain no such force" for what in external_forces(recording)]
-    notes = [*recording.notes, *run.notes, *ground_notes(recording), *forces]
-    names = "; ".join(f"{model.label}: {spec}" for model, spec in zip(models, specs, strict=True))
-    title = f"{robot.name}, errors of predictions from {run.source.value} ({names})"
+    models = {MODEL: args.hardware or IDEAL, **({AGAINST: args.against} if args.against else {})}
+    gaps, notes = predict_recording(recording, robot, models, shows_progress(args))
+    names = "; ".join(f"{label}: {spec}" for label, spec in models.items())
+    title = f"{robot.name}, errors of predictions from {gaps[0].source.value} ({names})"
     output(
         args,
         lambda: as_json(gaps, notes),

@@ -30,6 +30,12 @@ class DifferenceInterval:
         """Whether the models differ."""
         return self.low > 0.0 or self.high < 0.0
 
+    def __str__(self) -> str:
+        if not math.isfinite(self.mean):
+            return "-"
+        limits = f"[{self.low:.2g}, {self.high:.2g}]" if math.isfinite(self.low) else "[too few blocks]"
+        return f"{self.mean:.2g} {limits}"
+
 
 def window_errors(errors: Array) -> Array:
     """Return the rms (W,) of the channels of errors (W, m) in each window; NaN without any channel."""

@@ -33,6 +33,7 @@ class Gap:
 
     Attributes:
         label: Name of the model.
+        source: Origin of the commands.
         starts: (W,) times of the starts [s].
         times: (W, H) times of the predicted measurements [s]; NaN after the end of the run.
         measured: Quantity to the measurements (W, H, m) of its m channels; NaN where nothing was measured.
@@ -45,6 +46,7 @@ class Gap:
     """
 
     label: str
+    source: CommandSource
     starts: Array
     times: Array
     measured: Mapping[str, Array]
@@ -85,6 +87,7 @@ def measure_gap(run: RobotRun, model: GapModel, progress: bool = False) -> Gap:
     missing = ends >= len(run)
     return Gap(
         model.label,
+        run.source,
         run.t[rows],
         np.where(missing, np.nan, run.t[inside]),
         {name: np.where(missing[:, :, None], np.nan, values[inside]) for name, values in measured.items()},

@@ -119,7 +119,7 @@ def as_text(gaps: Sequence[Gap], notes: Sequence[str], title: str) -> str:
         first, second = (gap.label for gap in gaps)
         table = [["", *heads]]
         for name, row in compared(*gaps).items():
-            texts = map(_interval, row)
+            texts = map(str, row)
             table.append([name, *(f"({t})" if lost else t for t, lost in zip(texts, worse[name], strict=True))])
         lines += [
             "",
@@ -148,13 +148,6 @@ def _where(gaps: Sequence[Gap]) -> list[str]:
 
 def _number(value: float) -> str:
     return f"{value:.3g}" if np.isfinite(value) else "-"
-
-
-def _interval(value: DifferenceInterval) -> str:
-    if not np.isfinite(value.mean):
-        return "-"
-    limits = f"[{value.low:.2g}, {value.high:.2g}]" if np.isfinite(value.low) else "[too few blocks]"
-    return f"{value.mean:.2g} {limits}"
 
 
 def worst_joints(gap: Gap) -> list[int]:

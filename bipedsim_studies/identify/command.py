@@ -18,6 +18,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_recorded(parser, ground=False)
     add_span(parser)
     parser.add_argument(
+        "--without",
+        type=comma_separated,
+        default=(),
+        metavar="KIND[:NAME],...",
+        help="numbers that stay as described, such as strain,torque_gain:.*_ankle_.*",
+    )
+    parser.add_argument(
+        "--symmetric",
+        action="store_true",
+        help="drives and bodies of the right side are the mirror image of those of the left side",
+    )
+    parser.add_argument(
+        "--check", type=Path, metavar="RUN", help="another recording, whose predictions show the effect of the estimate"
+    )
+    parser.add_argument(
         "-o", "--output", type=Path, metavar="YAML", help="write the hardware, for the option --hardware"
     )
     parser.add_argument(
@@ -33,7 +48,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="YAML",
         help="simulate further motions with the identified robot, and write the scenario that identifies the most",
     )
+    parser.add_argument(
+        "--page",
+        type=Path,
+        metavar="HTML",
+        help="write a page with predictions before and after, and all numbers; without --check, of the last RUN",
+    )
     add_output(parser)
+
+
+def comma_separated(text: str) -> tuple[str, ...]:
+    """Return the parts of a text that are separated by commas."""
+    return tuple(part for part in map(str.strip, text.split(",")) if part)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -53,8 +79,20 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim.recording import write_text
     from bipedsim_studies.identify.delay import command_delay
     from bipedsim_studies.identify.estimation import ITERATIONS, estimate
+    from bipedsim_studies.identify.judgement import Judgement
     from bipedsim_studies.identify.overlay import Measured, overlay, samples, samples_folder
-    from bipedsim_studies.identify.report import as_json, as_text, held_note, plot, suggested_json, suggested_text
+    from bipedsim_studies.identify.page import write_estimate
+    from bipedsim_studies.identify.parameters import parameters_of
+    from bipedsim_studies.identify.report import (
+        as_json,
+        as_text,
+        delay_note,
+        held_note,
+        plot,
+        suggested_json,
+        suggested_text,
+    )
+    from bipedsim_studies.identify.selection import select
     from bipedsim_studies.identify.signals import sensor_noise, signals_of
     from bipedsim_studies.identify.suggest import MOTIONS, Suggestion, suggestions, write_suggestion
 
@@ -63,9 +101,11 @@ def main(args: argparse.Namespace) -> int:
     folder = samples_folder(args.output) if args.samples else None
     recordings = [load_run(path, start=args.start, stop=args.stop) for path in args.recordings]
     robot = load_robot(args.robot) if args.robot else robot_of(recordings[0])
+    parameters = select(robot, parameters_of(robot), args.without, args.symmetric)
+    checked = load_run(args.check, start=args.start, stop=args.stop) if args.check else None
     signals = [signals_of(each, robot, str(path)) for path, each in zip(args.recordings, recordings, strict=True)]
     with ProgressBar(total=ITERATIONS, desc="identify", unit="iteration", disable=not shows_progress(args)) as bar:
-        result = estimate(robot, signals, bar.update)
+        result = estimate(robot, signals, bar.update, parameters)
     delay = max(filter(None, map(command_delay, recordings)), key=lambda found: found[1], default=None)
     seconds = None if delay is None else delay[0]
     measured = Measured(args.recordings, seconds, sensor_noise(recordings, robot))
@@ -74,6 +114,11 @@ def main(args: argparse.Namespace) -> int:
     if args.suggest:
         with ProgressBar(total=len(MOTIONS), desc="suggest", unit="motion", disable=not shows_progress(args)) as bar:
             tried = suggestions(robot, result, yaml_value(text), bar.update)
+    judgements = []
+    if checked is not None or args.page:
+        source, recording = (args.recordings[-1], recordings[-1]) if checked is None else (args.check, checked)
+        hardware = yaml_value(text)
+        judgements = [Judgement.of(source, recording, robot, hardware, checked is not None, shows_progress(args))]
     held = float(np.mean(np.concatenate([each.held for each in signals])))
     notes = [held_note(held)] if held > 0.0 else []
     title = f"{robot.name}: parameters from {sum(len(each) for each in signals) / 50:.0f} s"
@@ -83,8 +128,16 @@ def main(args: argparse.Namespace) -> int:
             as_json(result, seconds)
             | {"held": held}
             | ({"suggestions": suggested_json(tried, result)} if tried else {})
+            | ({"predictions": [each.as_json() for each in judgements]} if judgements else {})
         ),
-        lambda: "\n".join([*notes, as_text(result, delay), *(suggested_text(tried, result) if tried else ())]),
+        lambda: "\n".join(
+            [
+                *notes,
+                as_text(result, delay),
+                *(suggested_text(tried, result) if tried else ()),
+                *(line for each in judgements for line in each.text()),
+            ]
+        ),
         lambda path: plot(result, title, path),
     )
     lines = []
@@ -99,6 +152,9 @@ def main(args: argparse.Namespace) -> int:
         for k, sample in enumerate(samples(robot, result, measured, args.samples), 1):
             write_text(folder / f"{k:02}.yaml", sample)
         lines.append(f"wrote {folder}; use them with: bipedsim score zmp {of_robot} --hardware {folder}/*.yaml")
+    if args.page:
+        write_estimate(args.page, title, result, judgements, [*notes, delay_note(delay)])
+        lines.append(f"wrote {args.page}")
     if not result.identified.any():
         lines.append("nothing is identified: record more motion of the joints (docs/identify.md)")
     if not result.converged:

@@ -97,8 +97,11 @@ class Estimate:
 
     def drawn(self, rng: np.random.Generator) -> Estimate:
         """Return the estimate with values that are drawn from its distribution; those that are negative become 0."""
-        values = rng.multivariate_normal(self.values, self.covariance, method="eigh")
-        return replace(self, values=np.where(self.parameters.positive, np.maximum(values, 0.0), values))
+        p = self.parameters
+        chosen, free = self.values[p.free], np.ix_(p.free, p.free)
+        values = rng.multivariate_normal(chosen, self.covariance[free], method="eigh")
+        values = self.values + p.basis @ (values - chosen)
+        return replace(self, values=np.where(p.positive, np.maximum(values, 0.0), values))
 
     @property
     def identified(self) -> Flags:
@@ -107,10 +110,16 @@ class Estimate:
         # A mass is a logarithm: its share is the number itself.
         shares = [1.0 if name == "mass" else abs(x) for name, x in zip(self.parameters.kinds, self.values, strict=True)]
         wanted = [max(kind.precise, kind.relative * share) for kind, share in zip(kinds, shares, strict=True)]
-        return (self.half_width <= wanted) & (self.deviation < LEARNT * self.parameters.spread)
+        learnt = self.parameters.estimated & (self.deviation < LEARNT * self.parameters.spread)
+        return np.asarray((self.half_width <= wanted) & learnt)
 
 
-def estimate(robot: Robot, recordings: Sequence[Signals], progress: Callable[[], object] | None = None) -> Estimate:
+def estimate(
+    robot: Robot,
+    recordings: Sequence[Signals],
+    progress: Callable[[], object] | None = None,
+    parameters: Parameters | None = None,
+) -> Estimate:
     """Estimate the parameters of a robot.
 
     The equations are linearised and solved by two-stage least squares with weights, in the manner of Gauss and Newton.
@@ -121,8 +130,9 @@ def estimate(robot: Robot, recordings: Sequence[Signals], progress: Callable[[],
         robot: The robot as described.
         recordings: Signals of one or more recordings.
         progress: Called after each iteration.
+        parameters: Its parameters; by default all of :func:`bipedsim_studies.identify.parameters_of`.
     """
-    parameters = parameters_of(robot)
+    parameters = parameters_of(robot) if parameters is None else parameters
     equations = Equations(robot, parameters)
     pasts = [predicted(signals) for signals in recordings]
     values, floor, converged = parameters.start.copy(), np.full(equations.n_rows, _FLOOR), False
@@ -135,7 +145,8 @@ def estimate(robot: Robot, recordings: Sequence[Signals], progress: Callable[[],
         known: Flags = np.any(np.isfinite(squares), axis=0)
         if 0 < iteration < SETTLED:
             floor[known] = np.clip(np.sqrt(np.nanmean(squares[:, known], axis=0)), *_FLOORS)
-        size = float(np.abs(step / np.sqrt(np.diag(covariance))).max())
+        free = parameters.free
+        size = float(np.abs(step[free] / np.sqrt(np.diag(covariance)[free])).max())
         if progress is not None:
             progress()
         converged = iteration >= SETTLED and size < CONVERGED
@@ -163,9 +174,10 @@ def with_more(robot: Robot, result: Estimate, signals: Signals) -> Estimate:
     p = result.parameters
     sums, _ = _sums(Equations(robot, p), [signals], [predicted(signals)], result.values, result.model_errors)
     _, alone = sums.solved(p, result.values)
-    total = sum(_information(covariance, p.spread) for covariance in (result.covariance, alone))
-    scaled = np.linalg.inv(np.eye(len(p)) + total)
-    return replace(result, covariance=scaled * np.outer(p.spread, p.spread))
+    spread, chosen = p.spread[p.free], np.ix_(p.free, p.free)
+    total = sum(_information(covariance[chosen], spread) for covariance in (result.covariance, alone))
+    scaled = np.linalg.inv(np.eye(len(spread)) + total)
+    return replace(result, covariance=p.basis @ (scaled * np.outer(spread, spread)) @ p.basis.T)
 
 
 def _information(covariance: Array, spread: Array) -> Array:
@@ -206,15 +218,18 @@ class _Sums:
 
         The expectation before any data is a further, weak measurement.
         """
-        expected = np.diag(parameters.spread**-2.0)
+        free, basis = parameters.free, parameters.basis
+        zj, zz, scatter = (basis.T @ each @ basis for each in (self.zj, self.zz, self.scatter))
+        spread, moved = parameters.spread[free], (values - parameters.start)[free]
+        expected = np.diag(spread**-2.0)
         # Above rounding, for instruments that depend on each other, as those of joints at rest do.
-        ridge = max(1e-6, 1e-14 * float(np.diag(self.zz) @ parameters.spread**2))
-        gain = np.linalg.solve(self.zz + ridge * expected, self.zj).T
-        normal = gain @ self.zj + expected
-        step = -np.linalg.solve(normal, gain @ self.zr + expected @ (values - parameters.start))
+        ridge = max(1e-6, 1e-14 * float(np.diag(zz) @ spread**2))
+        gain = np.linalg.solve(zz + ridge * expected, zj).T
+        normal = gain @ zj + expected
+        step = -np.linalg.solve(normal, gain @ (basis.T @ self.zr) + expected @ moved)
         inverse = np.linalg.inv(normal)
-        covariance: Array = inverse @ (gain @ self.scatter @ gain.T + expected) @ inverse.T
-        return np.asarray(step), covariance
+        covariance = inverse @ (gain @ scatter @ gain.T + expected) @ inverse.T
+        return np.asarray(basis @ step), np.asarray(basis @ covariance @ basis.T)
 
     def add(self, rows: Rows, instruments: Array, noise: Array, floor: Array, begin: int) -> Array:
         """Add the rows from ``begin`` on; return the expected squares (n, R) of their model errors, or NaN."""

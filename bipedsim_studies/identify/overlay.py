@@ -73,9 +73,14 @@ def _head(robot: Robot, result: Estimate, measured: Measured) -> Iterator[str]:
 
 
 def _note(result: Estimate, i: int) -> str:
+    if not result.parameters.estimated[i]:
+        return "# as described"
     value, half = result.values[i], result.half_width[i]
-    told = "identified" if result.identified[i] else "not identified"
-    return f"# {value - half:.4g} to {value + half:.4g}, {told}"
+    return f"# {value - half:.4g} to {value + half:.4g}, {_told(result, i)}"
+
+
+def _told(result: Estimate, i: int) -> str:
+    return "identified" if result.identified[i] else "not identified"
 
 
 def _joints(result: Estimate) -> Iterator[str]:
@@ -91,13 +96,14 @@ def _bodies(robot: Robot, result: Estimate) -> Iterator[str]:
     for joint, columns in zip(result.parameters.bodies, result.parameters.of_body, strict=True):
         inertia = body(robot.model.inertias[joint], result.values[columns])
         ratio = np.exp(result.half_width[columns[0]])
-        told = "identified" if result.identified[columns[0]] else "not identified"
         yield f"  {links[joint]}:"
-        interval = f"{inertia.mass / ratio:.4g} to {inertia.mass * ratio:.4g} kg"
-        yield f"    mass: {_number(inertia.mass)}  # {interval}, {told}"
+        estimated = result.parameters.estimated[columns]
+        interval = f"{inertia.mass / ratio:.4g} to {inertia.mass * ratio:.4g} kg, {_told(result, columns[0])}"
+        yield f"    mass: {_number(inertia.mass)}  # {interval if estimated[0] else 'as described'}"
         half, axes = result.half_width[columns[1:4]], result.identified[columns[1:4]]
         known = ", ".join(axis for axis, yes in zip("xyz", axes, strict=True) if yes)
-        yield f"    com: {_list(inertia.lever)}  # +-{1e3 * half.max():.2g} mm at most; identified: {known or 'none'}"
+        errors = f"+-{1e3 * half.max():.2g} mm at most; identified: {known or 'none'}"
+        yield f"    com: {_list(inertia.lever)}  # {errors if estimated[1] else 'as described'}"
         i = inertia.inertia
         names = {"ixx": i[0, 0], "iyy": i[1, 1], "izz": i[2, 2], "ixy": i[0, 1], "ixz": i[0, 2], "iyz": i[1, 2]}
         yield f"    inertia: {{{', '.join(f'{name}: {_number(x)}' for name, x in names.items())}}}"

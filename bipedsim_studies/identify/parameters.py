@@ -83,6 +83,8 @@ class Parameters:
         spread: (p,) standard deviation of the true values about ``start``, as expected before any data.
         bodies: Joints that carry the bodies with parameters.
         masses: Masses of these bodies in the description [kg].
+        free: (m,) numbers that are estimated by themselves.
+        basis: (p, m) changes of all numbers due to changes of the free ones; zero for numbers that stay as described.
     """
 
     kinds: tuple[str, ...]
@@ -92,6 +94,8 @@ class Parameters:
     spread: Array
     bodies: tuple[int, ...]
     masses: Array
+    free: Indices
+    basis: Array
 
     def __len__(self) -> int:
         return len(self.kinds)
@@ -101,6 +105,11 @@ class Parameters:
         """Indices (owners, components) of the numbers of each kind."""
         kinds = np.array(self.kinds)
         return {name: np.flatnonzero(kinds == name).reshape(-1, len(kind.components)) for name, kind in KINDS.items()}
+
+    @cached_property
+    def estimated(self) -> Flags:
+        """Whether each number (p,) is estimated; the others stay as described."""
+        return np.any(self.basis != 0.0, axis=1)
 
     @cached_property
     def positive(self) -> Flags:
@@ -162,4 +171,5 @@ def parameters_of(robot: Robot) -> Parameters:
     ]
     kinds, owners, components, starts, spreads = zip(*rows, strict=True)
     masses = np.array([model.inertias[i].mass for i in bodies])
-    return Parameters(kinds, owners, components, np.array(starts), np.array(spreads), bodies, masses)
+    free, basis = np.arange(len(kinds)), np.eye(len(kinds))
+    return Parameters(kinds, owners, components, np.array(starts), np.array(spreads), bodies, masses, free, basis)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bipedsim.analysis import aligned
+from bipedsim.errors import some
 from bipedsim.numerics import Array
 from bipedsim.view import picture
 from bipedsim_studies.identify.estimation import Estimate
@@ -41,18 +42,23 @@ def held_note(share: float) -> str:
 
 
 def coupled(result: Estimate, i: int) -> str:
-    """Return the name of the number that is most strongly coupled with number ``i``; empty if none is."""
-    deviation = result.deviation
-    correlation = np.abs(result.covariance[i]) / (deviation * deviation[i])
-    correlation[i] = 0.0
-    partner = int(np.argmax(correlation))
-    return result.parameters.label(partner) if correlation[partner] > COUPLED else ""
+    """Return the name of the number that is most strongly coupled with number ``i``; empty if none is.
+
+    A number is not coupled with the one on the other side from which it follows.
+    """
+    p, deviation = result.parameters, result.deviation
+    free = p.free[p.basis[i] == 0.0]
+    if not len(free):
+        return ""
+    correlation = np.abs(result.covariance[i, free]) / (deviation[free] * deviation[i])
+    best = int(np.argmax(correlation))
+    return p.label(int(free[best])) if correlation[best] > COUPLED else ""
 
 
 def as_json(result: Estimate, delay: float | None) -> dict[str, Any]:
     """Return all numbers as JSON values."""
     p = result.parameters
-    described, values, half = p.in_units(p.start), p.in_units(result.values), _half_widths(result)
+    described, values, half = p.in_units(p.start), p.in_units(result.values), half_widths(result)
     rows = [
         {
             "kind": p.kinds[i],
@@ -63,6 +69,7 @@ def as_json(result: Estimate, delay: float | None) -> dict[str, Any]:
             "value": float(values[i]),
             "half_width": float(half[i]),
             "identified": bool(result.identified[i]),
+            "estimated": bool(p.estimated[i]),
         }
         for i in range(len(p))
     ]
@@ -74,7 +81,7 @@ def as_json(result: Estimate, delay: float | None) -> dict[str, Any]:
     }
 
 
-def _half_widths(result: Estimate) -> Array:
+def half_widths(result: Estimate) -> Array:
     """Return the half widths (p,) of the intervals, in kg for masses."""
     half, mass = result.half_width.copy(), result.parameters.at["mass"][:, 0]
     half[mass] *= result.parameters.in_units(result.values)[mass]
@@ -83,13 +90,15 @@ def _half_widths(result: Estimate) -> Array:
 
 def as_text(result: Estimate, delay: tuple[float, float] | None) -> str:
     """Return the table of identified numbers, and those that the recordings do not identify."""
-    return "\n".join([*_identified(result), *_unknown(result), *_rest(result), *_delay(delay)])
+    return "\n".join(
+        [*_identified(result), *_unknown(result), *_kept(result), "", *unexplained(result), "", delay_note(delay)]
+    )
 
 
 def _identified(result: Estimate) -> Iterator[str]:
     p = result.parameters
-    described, values, half = p.in_units(p.start), p.in_units(result.values), _half_widths(result)
-    yield f"{int(result.identified.sum())} of {len(p)} numbers are identified (95 % intervals):"
+    described, values, half = p.in_units(p.start), p.in_units(result.values), half_widths(result)
+    yield f"{int(result.identified.sum())} of {int(p.estimated.sum())} numbers are identified (95 % intervals):"
     for kind, indices in p.at.items():
         of_kind = KINDS[kind]
         told = [i for i in indices.ravel() if result.identified[i]]
@@ -102,10 +111,10 @@ def _identified(result: Estimate) -> Iterator[str]:
 
 
 def _unknown(result: Estimate) -> Iterator[str]:
-    p, half = result.parameters, _half_widths(result)
+    p, half = result.parameters, half_widths(result)
     yield "\nnot identified: the interval is too wide, or no narrower than what was expected before the data"
     for kind, indices in p.at.items():
-        unknown = [i for i in indices.ravel() if not result.identified[i]]
+        unknown = [i for i in indices.ravel() if p.estimated[i] and not result.identified[i]]
         if not unknown:
             continue
         partners = [name for name in (coupled(result, int(i)) for i in unknown) if name]
@@ -117,13 +126,30 @@ def _unknown(result: Estimate) -> Iterator[str]:
         )
 
 
-def _rest(result: Estimate) -> Iterator[str]:
+def _kept(result: Estimate) -> Iterator[str]:
+    """Yield the numbers that were not to be estimated, and how many follow from the other side."""
+    p = result.parameters
+    kept = {kind: [p.owners[i] for i in indices[:, 0] if not p.estimated[i]] for kind, indices in p.at.items()}
+    words = [
+        kind if len(owners) == len(p.at[kind]) else f"{kind} of {some(owners)}"
+        for kind, owners in kept.items()
+        if owners
+    ]
+    if words:
+        yield f"\nas described, by --without: {', '.join(words)}"
+    follows = int(p.estimated.sum()) - len(p.free)
+    if follows:
+        yield f"\n{follows} numbers of the right side follow from the left side, by --symmetric"
+
+
+def unexplained(result: Estimate) -> Iterator[str]:
+    """Yield the table of torques that the model does not explain, and the joints where it lacks an effect."""
     if not result.unexplained:
-        yield "\nno joint moved enough to compare its torque with the model"
+        yield "no joint moved enough to compare its torque with the model"
         return
     worst = sorted(result.unexplained.items(), key=lambda item: -item[1].share)[:WORST]
     yield (
-        "\ntorque that neither the model nor the noise of the sensors explain, rms [N.m]; "
+        "torque that neither the model nor the noise of the sensors explain, rms [N.m]; "
         f"the {len(worst)} joints with the largest shares of their efforts"
     )
     rows: list[tuple[str, ...]] = [("joint", "all", "share", *PHASES)]
@@ -140,12 +166,12 @@ def _rest(result: Estimate) -> Iterator[str]:
             )
 
 
-def _delay(delay: tuple[float, float] | None) -> Iterator[str]:
+def delay_note(delay: tuple[float, float] | None) -> str:
+    """Return a line about the delay [s] from command to effort, and the share of the changes that it explains."""
     if delay is None:
-        yield "\ncommand delay: unknown; no recording has torque commands for 0.1 s that the efforts follow"
-    else:
-        explained = f"({delay[1]:.1%} of the changes explained)"
-        yield f"\ncommand delay: {1e3 * delay[0]:.2f} ms from command to measured effort {explained}"
+        return "command delay: unknown; no recording has torque commands for 0.1 s that the efforts follow"
+    explained = f"({delay[1]:.1%} of the changes explained)"
+    return f"command delay: {1e3 * delay[0]:.2f} ms from command to measured effort {explained}"
 
 
 def suggested_text(suggestions: Sequence[Suggestion], result: Estimate) -> Iterator[str]:
@@ -200,7 +226,7 @@ def _panel(axes: Axes, result: Estimate, kind: str) -> None:
     p, indices = result.parameters, result.parameters.at[kind].ravel()
     at = np.arange(len(indices))
     for told, colour, label in ((True, "C0", "identified"), (False, "0.7", "not identified")):
-        chosen = result.identified[indices] == told
+        chosen = (result.identified[indices] == told) & p.estimated[indices]
         if chosen.any():
             i = indices[chosen]
             axes.errorbar(

@@ -108,7 +108,9 @@ def _try(
         more = with_more(robot, result, signals_of(recording, robot, name))
     except BipedSimError as error:
         return Suggestion(name, scenario, None, str(error))
-    return Suggestion(name, scenario, more, shrinks=float(np.exp(np.mean(np.log(more.deviation / result.deviation)))))
+    free = result.parameters.free
+    ratios = more.deviation[free] / result.deviation[free]
+    return Suggestion(name, scenario, more, shrinks=float(np.exp(np.mean(np.log(ratios)))))
 
 
 def _faults(recording: Recording, summary: Mapping[str, Any]) -> Iterator[str]:

@@ -59,7 +59,7 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim.errors import EXIT_FAILED, EXIT_OK
     from bipedsim.model import robot_file
     from bipedsim_studies.score.battery import BATTERY, TEST, read_battery
-    from bipedsim_studies.score.page import table, write_page
+    from bipedsim_studies.score.page import table, write_score
     from bipedsim_studies.score.score import compared, differences, score
     from bipedsim_studies.study import (
         FAILED,
@@ -115,7 +115,7 @@ def main(args: argparse.Namespace) -> int:
     remarks = [*error_lines(rows), *same_lines(rows)]
     remarks += [f"warning: not only the controller differs from {args.against}: {text}" for text in other_differences]
     write_whole(folder / "score.json", (to_json(score_data) + "\n").encode())
-    page = write_page(folder, battery, lines, paired_differences, str(args.against or ""), remarks)
+    page = write_score(folder, battery, lines, paired_differences, str(args.against or ""), remarks)
     print(
         to_json(score_data) if args.json else "\n".join([*table(lines, paired_differences), *remarks, f"wrote {page}"])
     )

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
 from bipedsim.analysis import aligned
-from bipedsim.view import FOOT_COLOURS, STYLE, picture
+from bipedsim.view import FOOT_COLOURS, STYLE, html_table, image, picture, text_list, write_page
 from bipedsim_studies.score.battery import Battery
 from bipedsim_studies.score.score import MissedFigure, PairedDifference, ScoreLine
-from bipedsim_studies.study import write_whole
 
 HEADS = ("test", "trials", "success", "95 %", "velocity error", "cost of transport", "remarks")
 DIFFERENCE_HEADS = ("this less the other", "trials", "this", "other", "only this", "only other", "difference, 95 %")
@@ -85,7 +83,7 @@ def plot(title: str, lines: Sequence[ScoreLine], path: Path) -> None:
         figure.legend(loc="outside lower center", ncols=len(groups), fontsize=8)
 
 
-def write_page(
+def write_score(
     folder: Path,
     battery: Battery,
     lines: Sequence[ScoreLine],
@@ -109,40 +107,17 @@ def write_page(
     plan = battery.plan
     title = f"Battery {battery.version}: {plan.description}"
     plot(title, lines, folder / "score.png")
-    picture_data = base64.b64encode((folder / "score.png").read_bytes()).decode()
     parts = [
         f"<h1>{escape(title)}</h1>",
         f"<p>bipedsim {escape(plan.version)}, {len(plan.trials)} trials, repeated to the bit by the same command.</p>",
-        _html_table([HEADS, *map(_cells, lines)]),
-        f'<img alt="shares of success" src="data:image/png;base64,{picture_data}">',
+        html_table("", HEADS, map(_cells, lines)),
+        image((folder / "score.png").read_bytes(), "shares of success"),
     ]
     if paired_differences:
-        parts += [
-            f"<h2>Compared with {escape(other_folder)}, with the same seeds</h2>",
-            _html_table([DIFFERENCE_HEADS, *map(_difference_cells, paired_differences)]),
-        ]
-    if remarks:
-        parts += ["<h2>Remarks</h2>", f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in remarks)}</ul>"]
-    if battery.left_out:
-        parts += ["<h2>Left out</h2>", _html_table([("test", "why"), *battery.left_out.items()])]
+        heading = f"Compared with {other_folder}, with the same seeds"
+        parts.append(html_table(heading, DIFFERENCE_HEADS, map(_difference_cells, paired_differences)))
+    parts += [text_list("Remarks", remarks)] if remarks else []
+    parts += [html_table("Left out", ("test", "why"), battery.left_out.items())] if battery.left_out else []
     page = folder / "score.html"
-    write_whole(page, f"{_HEAD.format(title=escape(title))}{''.join(parts)}</body></html>\n".encode())
+    write_page(page, title, parts)
     return page
-
-
-def _html_table(rows: Sequence[Sequence[str]]) -> str:
-    lines = []
-    for i, row in enumerate(rows):
-        kind = "td" if i else "th"
-        lines.append("".join(f"<{kind}>{escape(text)}</{kind}>" for text in row))
-    return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
-
-
-_HEAD = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
-body {{ font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 60em; padding: 0 1em; color: #222; }}
-table {{ border-collapse: collapse; margin: 1em 0; font-variant-numeric: tabular-nums; }}
-
-th, td {{ text-align: left; padding: 0.2em 0.9em 0.2em 0; border-bottom: 1px solid #ddd; }}
-img {{ max-width: 100%; }}
-</style></head><body>"""

@@ -1,0 +1,157 @@
+"""Numbers that are estimated, and those that left and right have in common."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from numpy.testing import assert_allclose
+
+from bipedsim.cli.main import main
+from bipedsim.config import yaml_value
+from bipedsim.config.run import RunConfig
+from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.model import body_links, load_robot, read_hardware, split_side
+from bipedsim.numerics import Array
+from bipedsim.runs.runner import run
+from bipedsim_studies.identify import Estimate, estimate, parameters_of, signals_of
+from bipedsim_studies.identify.bodies import body
+from bipedsim_studies.identify.overlay import Measured, overlay
+from bipedsim_studies.identify.report import coupled
+from bipedsim_studies.identify.selection import select
+
+ROBOT = load_robot("biped14")
+ALL = parameters_of(ROBOT)
+
+
+@pytest.mark.parametrize("name", ["biped14", "g1"])
+def test_a_symmetric_robot_stays_symmetric(name: str) -> None:
+    """The judge is the inertia of the whole robot: its plane of symmetry is a principal plane."""
+    robot = load_robot(name)
+    p = select(robot, parameters_of(robot), symmetric=True)
+    changes = np.random.default_rng(1).uniform(-0.05, 0.05, len(p.free))
+    values = p.start + p.basis @ changes
+    model, links = pin.Model(robot.model), body_links(robot.model)
+    for joint, row in zip(p.bodies, p.of_body, strict=True):
+        if split_side(links[joint])[0]:
+            model.inertias[joint] = body(robot.model.inertias[joint], values[row])
+    before, after = (_whole(each) for each in (robot.model, model))
+    # First moment along y, and the products of inertia with y.
+    lateral = [after[at] - before[at] for at in ((0, 5), (2, 3), (3, 4), (4, 5))]
+    assert_allclose(lateral, 0.0, atol=2e-6)
+    assert abs(after[0, 0] - before[0, 0]) > 1e-3
+    assert abs(after[3, 5] - before[3, 5]) > 1e-4
+
+
+def _whole(model: pin.Model) -> Array:
+    """Return the inertia (6, 6) of the whole robot about the origin of its base."""
+    data = model.createData()
+    pin.crba(model, data, pin.neutral(model))
+    return np.asarray(data.Ycrb[1].matrix())
+
+
+def test_drives_of_both_sides_are_equal_and_their_offsets_are_not() -> None:
+    p = select(ROBOT, ALL, symmetric=True)
+    values = p.start + p.basis @ np.random.default_rng(0).uniform(size=len(p.free))
+    of = {(kind, owner): value for kind, owner, value in zip(p.kinds, p.owners, values, strict=True)}
+    for joint in ROBOT.joint_names:
+        if joint.startswith("l_"):
+            other = joint.replace("l_", "r_", 1)
+            for kind in ("armature", "viscous_friction", "coulomb_friction"):
+                assert of[kind, joint] == of[kind, other]
+            for kind in ("torque_gain", "torque_offset", "encoder_offset"):
+                assert of[kind, joint] != of[kind, other]
+
+
+def test_numbers_that_are_kept_are_not_estimated() -> None:
+    p = select(ROBOT, ALL, ["strain", "mass:l_.*", "torque_gain:l_knee"])
+    kept = [i for i in range(len(p)) if not p.estimated[i]]
+    named = [p.label(i) for i in kept if p.kinds[i] != "strain"]
+    left = [f"mass of {p.owners[i]}" for i in p.at["mass"][:, 0] if p.owners[i].startswith("l_")]
+    assert named == ["torque_gain of l_knee", *left]
+    assert len(kept) == len(named) + 6 * len(p.bodies)
+
+
+def test_a_side_that_is_kept_keeps_its_mirror_image() -> None:
+    p = select(ROBOT, ALL, ["coulomb_friction:l_knee"], symmetric=True)
+    dry = {p.owners[i]: bool(p.estimated[i]) for i in p.at["coulomb_friction"][:, 0]}
+    assert [joint for joint, estimated in dry.items() if not estimated] == ["l_knee", "r_knee"]
+
+
+@pytest.mark.parametrize(
+    ("without", "value"), [(["mass:nobody"], "nobody"), (["mass:("], "("), ([*ALL.at], ", ".join(ALL.at))]
+)
+def test_entries_that_match_nothing_are_refused(without: list[str], value: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        select(ROBOT, ALL, without)
+    assert raised.value.value == value
+
+
+def test_an_unknown_kind_is_named_with_the_known_ones() -> None:
+    with pytest.raises(UnknownNameError) as raised:
+        select(ROBOT, ALL, ["coulom_friction"])
+    assert (raised.value.name, raised.value.meant) == ("coulom_friction", "coulomb_friction")
+
+
+HIDDEN = {"preset": "realistic", "coulomb_friction": {".*_knee": 2.5}, "armature": 0.12}
+
+
+@pytest.fixture(scope="module")
+def both() -> tuple[Estimate, Estimate]:
+    """Estimates of one squat, without and with symmetry; the latter without strains."""
+    recording, _ = run(RunConfig(scenario="squat", hardware=HIDDEN, duration=6.0))
+    signals = [signals_of(recording, ROBOT)]
+    symmetric = select(ROBOT, ALL, ["strain", "armature:.*_knee"], symmetric=True)
+    return estimate(ROBOT, signals), estimate(ROBOT, signals, parameters=symmetric)
+
+
+@pytest.mark.slow
+def test_symmetry_makes_two_legs_one_measurement(both: tuple[Estimate, Estimate]) -> None:
+    alone, together = both
+    knees = [i for i in ALL.at["coulomb_friction"][:, 0] if ALL.owners[i].endswith("_knee")]
+    assert together.values[knees[0]] == together.values[knees[1]]
+    assert np.all(np.abs(together.values[knees] - 2.5) < together.half_width[knees])
+    # Two measurements of one number; fewer other numbers help, too.
+    assert np.all(together.deviation[knees] < 1.05 * np.sqrt(0.5) * alone.deviation[knees])
+    assert not any(ALL.owners[knees[1]] in coupled(together, i) and i == knees[0] for i in knees)
+
+
+@pytest.mark.slow
+def test_numbers_as_described_have_no_interval_and_reach_the_overlay(both: tuple[Estimate, Estimate]) -> None:
+    _, result = both
+    p = result.parameters
+    kept = ~p.estimated
+    assert kept.any()
+    assert np.all(result.values[kept] == p.start[kept])
+    assert not result.deviation[kept].any()
+    assert not result.identified[kept].any()
+    drawn = result.drawn(np.random.default_rng(0))
+    assert_allclose(drawn.values[kept], p.start[kept], atol=1e-12)
+    knees = p.at["coulomb_friction"][[ROBOT.joint_names.index(f"{side}_knee") for side in "lr"], 0]
+    assert_allclose(*drawn.values[knees], atol=1e-9)
+    values = yaml_value(overlay(ROBOT, result, Measured([Path("squat")], None, {})))
+    read = read_hardware(values, ROBOT)
+    assert read.armature["l_knee"] == pytest.approx(ROBOT.model.armature[ROBOT.idx_v][3])
+
+
+@pytest.mark.slow
+def test_a_page_with_predictions_of_a_recording_that_was_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for scenario in ("squat", "sway"):
+        run(RunConfig(scenario=scenario, hardware=HIDDEN, duration=6.0))[0].save(f"{scenario}.npz")
+    options = ["--symmetric", "--without", "strain", "--check", "sway.npz", "--page", "page.html", "--json"]
+    main(["identify", "squat.npz", *options])
+    result = json.loads(capsys.readouterr().out)
+    (predictions,) = result["predictions"]
+    assert predictions["held_out"]
+    errors = predictions["rms"]["joint position"]
+    assert errors["identified"][2] < 0.5 * errors["described"][2]
+    assert [row["estimated"] for row in result["parameters"] if row["kind"] == "strain"] == [False] * 90
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<img") == 2
+    assert "coulomb_friction of r_knee" in page
