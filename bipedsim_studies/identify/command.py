@@ -9,6 +9,11 @@ from pathlib import Path
 from bipedsim.cli import add_recorded, add_span
 from bipedsim_studies.study import add_output, output, shows_progress
 
+SYMMETRIC = "symmetric"
+"""Assumption that left and right are mirror images."""
+PAGES = (".html", ".htm")
+"""Suffixes of ``--plot`` for a page."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
@@ -18,16 +23,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_recorded(parser, ground=False)
     add_span(parser)
     parser.add_argument(
-        "--without",
+        "--assume",
         type=comma_separated,
         default=(),
-        metavar="KIND[:NAME],...",
-        help="numbers that stay as described, such as strain,torque_gain:.*_ankle_.*",
-    )
-    parser.add_argument(
-        "--symmetric",
-        action="store_true",
-        help="drives and bodies of the right side are the mirror image of those of the left side",
+        metavar="WHAT,...",
+        help=f"{SYMMETRIC}: left and right are mirror images; KIND or KIND:NAME: these numbers are as described, "
+        "such as strain,torque_gain:.*_ankle_.*",
     )
     parser.add_argument(
         "--check", type=Path, metavar="RUN", help="another recording, whose predictions show the effect of the estimate"
@@ -47,12 +48,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="YAML",
         help="simulate further motions with the identified robot, and write the scenario that identifies the most",
-    )
-    parser.add_argument(
-        "--page",
-        type=Path,
-        metavar="HTML",
-        help="write a page with predictions before and after, and all numbers; without --check, of the last RUN",
     )
     add_output(parser)
 
@@ -101,7 +96,9 @@ def main(args: argparse.Namespace) -> int:
     folder = samples_folder(args.output) if args.samples else None
     recordings = [load_run(path, start=args.start, stop=args.stop) for path in args.recordings]
     robot = load_robot(args.robot) if args.robot else robot_of(recordings[0])
-    parameters = select(robot, parameters_of(robot), args.without, args.symmetric)
+    described = [each for each in args.assume if each != SYMMETRIC]
+    parameters = select(robot, parameters_of(robot), described, SYMMETRIC in args.assume)
+    page = bool(args.plot) and args.plot.suffix in PAGES
     checked = load_run(args.check, start=args.start, stop=args.stop) if args.check else None
     signals = [signals_of(each, robot, str(path)) for path, each in zip(args.recordings, recordings, strict=True)]
     with ProgressBar(total=ITERATIONS, desc="identify", unit="iteration", disable=not shows_progress(args)) as bar:
@@ -115,7 +112,7 @@ def main(args: argparse.Namespace) -> int:
         with ProgressBar(total=len(MOTIONS), desc="suggest", unit="motion", disable=not shows_progress(args)) as bar:
             tried = suggestions(robot, result, yaml_value(text), bar.update)
     judgements = []
-    if checked is not None or args.page:
+    if checked is not None or page:
         source, recording = (args.recordings[-1], recordings[-1]) if checked is None else (args.check, checked)
         hardware = yaml_value(text)
         judgements = [Judgement.of(source, recording, robot, hardware, checked is not None, shows_progress(args))]
@@ -138,7 +135,11 @@ def main(args: argparse.Namespace) -> int:
                 *(line for each in judgements for line in each.text()),
             ]
         ),
-        lambda path: plot(result, title, path),
+        lambda path: (
+            write_estimate(path, title, result, judgements, [*notes, delay_note(delay)])
+            if page
+            else plot(result, title, path)
+        ),
     )
     lines = []
     of_robot = f"--robot {args.robot or recordings[0].robot_source}"
@@ -152,9 +153,6 @@ def main(args: argparse.Namespace) -> int:
         for k, sample in enumerate(samples(robot, result, measured, args.samples), 1):
             write_text(folder / f"{k:02}.yaml", sample)
         lines.append(f"wrote {folder}; use them with: bipedsim score zmp {of_robot} --hardware {folder}/*.yaml")
-    if args.page:
-        write_estimate(args.page, title, result, judgements, [*notes, delay_note(delay)])
-        lines.append(f"wrote {args.page}")
     if not result.identified.any():
         lines.append("nothing is identified: record more motion of the joints (docs/identify.md)")
     if not result.converged:

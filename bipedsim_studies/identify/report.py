@@ -136,10 +136,10 @@ def _kept(result: Estimate) -> Iterator[str]:
         if owners
     ]
     if words:
-        yield f"\nas described, by --without: {', '.join(words)}"
+        yield f"\nas described, by --assume: {', '.join(words)}"
     follows = int(p.estimated.sum()) - len(p.free)
     if follows:
-        yield f"\n{follows} numbers of the right side follow from the left side, by --symmetric"
+        yield f"\n{follows} numbers of the right side follow from the left side, by --assume symmetric"
 
 
 def unexplained(result: Estimate) -> Iterator[str]:

@@ -47,7 +47,7 @@ def select(robot: Robot, parameters: Parameters, without: Sequence[str] = (), sy
     basis[:, kept] = 0.0
     free = np.flatnonzero(np.diag(basis) == 1.0)
     if not len(free):
-        raise ConfigError("leaves no number to estimate", "--without", ", ".join(without))
+        raise ConfigError("leaves no number to estimate", "--assume", ", ".join(without))
     return replace(parameters, free=free, basis=basis[:, free])
 
 
@@ -64,11 +64,11 @@ def _kept(parameters: Parameters, without: Sequence[str]) -> Flags:
         try:
             matching = [i for i in indices if not name or re.fullmatch(name, parameters.owners[i])]
         except re.error as error:
-            faults.append(ConfigError(f"is no regular expression: {error}", f"--without {kind}", name))
+            faults.append(ConfigError(f"is no regular expression: {error}", f"--assume {kind}", name))
             continue
         if not matching:
             owners = ", ".join(dict.fromkeys(parameters.owners[i] for i in indices))
-            faults.append(ConfigError(f"matches none of {owners or 'the robot'}", f"--without {kind}", name))
+            faults.append(ConfigError(f"matches none of {owners or 'the robot'}", f"--assume {kind}", name))
         kept[matching] = True
     together(faults)
     return kept

@@ -144,7 +144,7 @@ def test_a_page_with_predictions_of_a_recording_that_was_not_used(
     monkeypatch.chdir(tmp_path)
     for scenario in ("squat", "sway"):
         run(RunConfig(scenario=scenario, hardware=HIDDEN, duration=6.0))[0].save(f"{scenario}.npz")
-    options = ["--symmetric", "--without", "strain", "--check", "sway.npz", "--page", "page.html", "--json"]
+    options = ["--assume", "symmetric,strain", "--check", "sway.npz", "--plot", "page.html", "--json"]
     main(["identify", "squat.npz", *options])
     result = json.loads(capsys.readouterr().out)
     (predictions,) = result["predictions"]

@@ -57,7 +57,7 @@ def test_a_score_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFix
     assert said["battery"] == 7
     assert said["against"]["lines"][-1]["only_first"] == 0
     page = (tmp_path / "second" / "score.html").read_text()
-    assert "http" not in page
+    assert "://" not in page
     assert page.count("<tr>") == (1 + 2 + 2 + 1) * 2
 
 
