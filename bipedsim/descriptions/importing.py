@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -84,6 +84,9 @@ class Imported:
         report: The text of report.md.
         short: Summary of the report.
         origins: Values of robot.yaml by their origin; empty if the robot cannot be loaded.
+        config: Keys of robot.yaml.
+        description: The description.
+        tables: Tables of the report.
     """
 
     folder: Path
@@ -91,7 +94,29 @@ class Imported:
     notes: Notes
     report: str
     short: str
-    origins: tuple[ValueOrigin, ...] = ()
+    origins: tuple[ValueOrigin, ...]
+    config: Mapping[str, Any] = field(repr=False)
+    description: Description = field(repr=False)
+    tables: tuple[str, ...] = field(repr=False)
+
+    @property
+    def gait(self) -> dict[str, float] | None:
+        """Parameters of ``zmp`` in robot.yaml; None without two flat feet, or if the robot cannot be loaded."""
+        params = self.config.get("controllers", {}).get("zmp")
+        return None if params is None or self.robot is None else dict(params)
+
+    def with_gait(self, params: Mapping[str, float]) -> Imported:
+        """Write other parameters of ``zmp`` to robot.yaml, write the report again with all notes, and return both.
+
+        Args:
+            params: All parameters of ``zmp`` for robot.yaml.
+        """
+        config = {**self.config, "controllers": {**self.config["controllers"], "zmp": dict(params)}}
+        (self.folder / "robot.yaml").write_text(yaml_text(config, self.description), encoding="utf-8")
+        text = report_text(self.description, self.robot, list(self.tables))
+        (self.folder / "report.md").write_text(text, encoding="utf-8")
+        short = short_text(self.notes, self.robot, value_table(self.origins))
+        return replace(self, config=config, report=text, short=short)
 
     @property
     def stands(self) -> bool:
@@ -157,7 +182,7 @@ def import_robot(
     text = report_text(description, robot, lines)
     (target / "report.md").write_text(text, encoding="utf-8")
     short = short_text(description.notes, robot, value_table(origins) if origins else [])
-    return Imported(target, robot, description.notes, text, short, tuple(origins))
+    return Imported(target, robot, description.notes, text, short, tuple(origins), config, description, tuple(lines))
 
 
 def _output_files(work: Path) -> list[Path]:

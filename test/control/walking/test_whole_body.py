@@ -14,6 +14,7 @@ from refusals import refusal
 from scipy.optimize import nnls
 from walking_support import loaded
 
+from bipedsim.control.walking.ankle_limits import sole_polygons
 from bipedsim.control.walking.distribution import Distribution, DistributionParams, _rows
 from bipedsim.control.walking.reference import turn
 from bipedsim.control.walking.supervision import measured_zmp
@@ -247,7 +248,7 @@ def test_a_foot_that_speeds_up_ahead_moves_the_zmp_ahead(name: str) -> None:
 
 def test_a_state_that_is_no_number_asks_nothing_of_the_feet() -> None:
     robot, body = loaded("biped14"), WholeBody(loaded("biped14"), TaskParams())
-    distribution = Distribution(robot, PARAMS, body.body, body.feet)
+    distribution = Distribution(robot, PARAMS, body.body, body.feet, sole_polygons(robot, 0.0))
     for part in (0, 1):
         q, v = robot.q_nominal.copy(), np.zeros(robot.model.nv)
         (q, v)[part][8] = np.nan
@@ -274,7 +275,7 @@ def shares(name: str, seed: int, effort: float, contact: tuple[int, ...]) -> tup
     succeeded.
     """
     robot, body = loaded(name), WholeBody(loaded(name), TaskParams())
-    distribution = Distribution(robot, PARAMS, body.body, body.feet)
+    distribution = Distribution(robot, PARAMS, body.body, body.feet, sole_polygons(robot, 0.0))
     body.update(robot.q_nominal, np.zeros(robot.model.nv))
     generator = np.random.default_rng(seed)
     body.goal.com[:] = effort * generator.uniform(-1.0, 1.0, 3)
