@@ -179,14 +179,14 @@ def table(rows: list[dict[str, Any]], machine: str) -> str:
         "",
         (
             "| robot | from | kg | joints | found | guessed | mended | dropped | doubts | wrong | stands | `zmp` walks "
-            "| CPU s | s |"
+            "| m/s | CPU s | s |"
         ),
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for row in present:
         counts = [str(len(row[kind])) for kind in KINDS]
         if row["exit"]:
-            cells = ["", "", *counts, "not read", "", ""]
+            cells = ["", "", *counts, "", "not read", "", ""]
         else:
             cells = [
                 f"{row['mass_kg']}",
@@ -195,6 +195,7 @@ def table(rows: list[dict[str, Any]], machine: str) -> str:
                 f"{len(row['wrong'])}",
                 row["stands"],
                 row["walks"],
+                f"{row['speed_m_s']:.2f}" if row["walks"] == "yes" else "",
             ]
         lines.append(f"| {' | '.join([row['name'], row['from'], *cells, str(row['cpu_s']), str(row['wall_s'])])} |")
     lines += ["", "## What was mended, dropped, doubted, and is wrong", ""]
