@@ -365,11 +365,10 @@ class _RobotYamlBuilder:
         down, forward = rotation @ np.array([0.0, 0.0, -1.0]), rotation @ ahead
         links = [f for f in model.frames if f.type == pin.BODY and f.parentJoint == joint]
         body = model.inertias[joint]
-        length = float(posed.placements[leg.joints[0]].translation[2] - posed.lowest[joint])
+        length = float(posed.placements[leg.joints[0]].translation[2] - posed.lowest[leg.shaped])
         frames = [f.placement for f in links]
         from_collision, from_visual = (
-            find_sole([shape for shape in shapes if shape.joint_id == joint], down, forward, frames, length)
-            for shapes in (collision, visual)
+            find_sole(_foot_shapes(posed, leg, shapes), down, forward, frames, length) for shapes in (collision, visual)
         )
         sole = from_collision or from_visual or sole_from_inertia(body, down, forward, length)
         note = self.notes.found if from_collision else self.notes.guessed
@@ -390,7 +389,7 @@ class _RobotYamlBuilder:
                 f"foot {leg.side!r}: its sole with {len(corners)} corners cuts off up to {1e3 * sole.cut_off:.2g} mm "
                 "of the outline of its shapes"
             )
-        names = [f.name for f in links]
+        names = [f.name for f in model.frames if f.type == pin.BODY and f.parentJoint in (joint, leg.shaped)]
         stated_values = [value for name in names for value in self.description.sole_friction.get(name, [])]
         friction = min(stated_values, default=FRICTION)
         if stated_values:
@@ -575,6 +574,23 @@ def _ankle_shift(posed: PosedRobot, leg: Leg, sole: Sole, ahead: Array) -> float
     effort = float(effort_and_velocity_limits(model)[0][model.joints[pitch[-1]].idx_v])
     weight = float(pin.computeTotalMass(model)) * 9.81
     return zmp_shift(lever, effort, weight, float(np.ptp(sole.vertices[:, 0])))
+
+
+def _foot_shapes(posed: PosedRobot, leg: Leg, shapes: Iterable[Shape]) -> list[Shape]:
+    """Return the shapes of a foot in the frame of the joint that moves its sole."""
+    pose = posed.placements[leg.foot].actInv(posed.placements[leg.shaped])
+    return [
+        replace(
+            shape,
+            joint_id=leg.foot,
+            points=shape.points @ pose.rotation.T + pose.translation,
+            axis=pose.rotation @ shape.axis,
+        )
+        if leg.shaped != leg.foot
+        else shape
+        for shape in shapes
+        if shape.joint_id == leg.shaped
+    ]
 
 
 def _sole_keys(placement: pin.SE3, vertices: Array) -> dict[str, Any]:
