@@ -55,10 +55,10 @@ def test_further_trials_are_slower_with_quicker_steps(monkeypatch: pytest.Monkey
 
 @pytest.mark.long
 def test_a_trial_is_a_walk_in_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bipedsim.runs.trial_walks.DISTANCE", 1.5)
+    monkeypatch.setattr("bipedsim.runs.trial_walks.DISTANCE", 3.0)
     trial = walk_trial(TALOS, PARAMS)
     assert trial.walked
-    assert trial.distance == pytest.approx(1.1 * 1.5, abs=0.3)
+    assert trial.distance == pytest.approx(1.1 * 3.0, abs=0.3)
     assert trial.speed == pytest.approx(0.9 * PARAMS["max_forward"])
 
 

@@ -25,6 +25,8 @@ _ARM = 400.0
 """Weight of the moments of a foot relative to its forces, for a lever arm of 0.05 m."""
 _LEAST_AREA = 1e-6
 """Smallest area of a sole without its edge [m^2]."""
+_ENOUGH = 0.75
+"""Share of the area of a sole that a few of its vertices must enclose."""
 _CORNERS = 6
 """Largest number of vertices used per sole: four give 16 to 32 rows, six give 54, twelve more than 300."""
 
@@ -230,10 +232,7 @@ def _rows(foot: str, polygon: Array, params: DistributionParams) -> Array:
     """
     import scipy
 
-    few = np.unique(np.linspace(0, len(polygon), _CORNERS, endpoint=False, dtype=np.int64)).tolist()
-    corners = _inset(polygon[few if len(polygon) > _CORNERS else slice(None)], params.edge)
-    if corners is None:  # Every n-th vertex can miss most of a sole with many vertices at one place.
-        corners = _inset(_simplified(polygon), params.edge)
+    corners = _inset(_few_corners(polygon), params.edge)
     if corners is None:
         raise ConfigError(f"m leaves nothing of the sole of foot {foot!r}", "edge", params.edge)
     mu = params.friction / np.sqrt(2.0)
@@ -247,8 +246,17 @@ def _rows(foot: str, polygon: Array, params: DistributionParams) -> Array:
     return np.vstack([[0.0, 0.0, -1.0, 0.0, 0.0, 0.0], unit])
 
 
-def _simplified(polygon: Array) -> Array:
-    """Return the polygon (N, 2) without the vertices that contribute least to its area, with at most ``_CORNERS``."""
+def _few_corners(polygon: Array) -> Array:
+    """Return a polygon inside ``polygon`` (N, 2) with at most ``_CORNERS`` of its vertices.
+
+    Every n-th vertex is used if they enclose nearly the whole area. Where many vertices are at one place, those that
+    contribute least to the area are removed.
+    """
+    if len(polygon) <= _CORNERS:
+        return polygon
+    few = polygon[np.unique(np.linspace(0, len(polygon), _CORNERS, endpoint=False, dtype=np.int64))]
+    if area(few) >= _ENOUGH * area(polygon):
+        return few
     while len(polygon) > _CORNERS:
         before, after = np.roll(polygon, 1, axis=0) - polygon, np.roll(polygon, -1, axis=0) - polygon
         cut = np.abs(before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0])
