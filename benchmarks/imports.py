@@ -152,7 +152,7 @@ def check_import(row: dict[str, Any], sources: Path, folder: Path, env: dict[str
         return result
     robot = load_robot(target / "robot.yaml")
     result |= {"mass_kg": round(robot.mass, 2), "joints": robot.nu, "wrong": check_robot(robot, row, file)}
-    if not row.get("stands", True) or any(sole.n_vertices < 3 for sole in robot.soles):
+    if not row.get("stands", True) or not robot.soles or any(sole.n_vertices < 3 for sole in robot.soles):
         return result | {"stands": "cannot: no flat soles", "walks": ""}
     result |= stands(target / "robot.yaml")
     written = yaml.safe_load((target / "robot.yaml").read_text(encoding="utf-8"))

@@ -34,7 +34,7 @@ def _compiled(file: Path, notes: Notes) -> Any:
     missing: list[str] = []
     try:
         spec = _read(mujoco, file, parts)
-        missing += _leave_out_missing(spec, file, [path.parent for path, _ in parts.values()], notes)
+        missing += _leave_out_missing(spec, file, list(dict.fromkeys(path.parent for path, _ in parts.values())), notes)
         return spec.compile()
     except refused as error:
         lacking = f"; missing meshes: {some(missing)}" if missing else ""
