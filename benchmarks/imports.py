@@ -72,7 +72,7 @@ def imported(file: Path, folder: Path, env: dict[str, str]) -> dict[str, Any]:
     wall = time.perf_counter() - begin
     return {
         "exit": process.returncode,
-        "error": process.stderr.strip() or (process.returncode and "robot.yaml does not load"),
+        "error": (process.stderr.strip() or "robot.yaml does not load") if process.returncode else "",
         "cpu_s": round(cpu, 1),
         "wall_s": round(wall, 1),
     } | sections
@@ -147,7 +147,9 @@ def check_import(row: dict[str, Any], sources: Path, folder: Path, env: dict[str
     if not file.exists():
         return result | {"missing": f"{file} is not there"}
     target = folder / row["name"]
-    result |= imported(file, target, env)
+    report = imported(file, target, env)
+    # The report is the same wherever the sources are.
+    result |= json.loads(json.dumps(report).replace(f"{sources}/", ""))
     if result["exit"]:
         return result
     robot = load_robot(target / "robot.yaml")
