@@ -6,9 +6,13 @@ import argparse
 import shlex
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bipedsim.cli.waiting import waiting
 from bipedsim.errors import EXIT_FAILED, EXIT_OK
+
+if TYPE_CHECKING:
+    from bipedsim.descriptions import Imported
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,6 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="another description of the same robot; the report lists the differences",
     )
     parser.add_argument("--replace", action="store_true", help="overwrite existing files")
+    parser.add_argument(
+        "--no-walk", action="store_true", help="skip the trial walks that choose the parameters of zmp in simulation"
+    )
 
 
 def main(args: argparse.Namespace) -> int:
@@ -37,6 +44,8 @@ def main(args: argparse.Namespace) -> int:
     started = time.perf_counter()
     with waiting(f"reading {args.file}"):
         imported = import_robot(args.file, args.output, args.compare, args.replace)
+    if imported.gait is not None and not args.no_walk:
+        imported = _tried(imported, imported.gait)
     print(imported.short, end="")
     if imported.robot is not None:
         from bipedsim.view import draw_robot
@@ -60,3 +69,23 @@ def main(args: argparse.Namespace) -> int:
     else:
         print(f"bipedsim describe {file}")
     return EXIT_OK
+
+
+def _tried(imported: Imported, first: dict[str, float]) -> Imported:
+    """Choose the parameters of ``zmp`` by trial walks, note the outcome, and write them."""
+    from bipedsim.runs import DISTANCE, find_walk
+
+    trials = find_walk(imported.folder / "robot.yaml", first, progress=True)
+    last, failures = trials[-1], "; ".join(str(trial) for trial in trials if not trial.walked)
+    if not last.walked:
+        imported.notes.doubts(
+            f"zmp does not walk {DISTANCE:g} m with this robot: {failures}. robot.yaml keeps the scaled parameters. "
+            "Other controllers are not affected"
+        )
+        return imported.with_gait(first)
+    outcome = f"zmp: a trial walk of {last.distance:.1f} m at {last.speed:.2g} m/s"
+    if failures:
+        changed = [f"{key} {value:g}" for key, value in last.params.items() if first.get(key) != value]
+        outcome += f", with {', '.join(changed)}. The scaled parameters failed: {failures}"
+    imported.notes.guessed(outcome)
+    return imported.with_gait(last.params)

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -84,6 +84,9 @@ class Imported:
         report: The text of report.md.
         short: Summary of the report.
         origins: Values of robot.yaml by their origin; empty if the robot cannot be loaded.
+        config: Keys of robot.yaml.
+        description: The description.
+        tables: Tables of the report.
     """
 
     folder: Path
@@ -91,7 +94,29 @@ class Imported:
     notes: Notes
     report: str
     short: str
-    origins: tuple[ValueOrigin, ...] = ()
+    origins: tuple[ValueOrigin, ...]
+    config: Mapping[str, Any] = field(repr=False)
+    description: Description = field(repr=False)
+    tables: tuple[str, ...] = field(repr=False)
+
+    @property
+    def gait(self) -> dict[str, float] | None:
+        """Parameters of ``zmp`` in robot.yaml; None without two flat feet, or if the robot cannot be loaded."""
+        params = self.config.get("controllers", {}).get("zmp")
+        return None if params is None or self.robot is None else dict(params)
+
+    def with_gait(self, params: Mapping[str, float]) -> Imported:
+        """Write other parameters of ``zmp`` to robot.yaml, write the report again with all notes, and return both.
+
+        Args:
+            params: All parameters of ``zmp`` for robot.yaml.
+        """
+        config = {**self.config, "controllers": {**self.config["controllers"], "zmp": dict(params)}}
+        (self.folder / "robot.yaml").write_text(yaml_text(config, self.description), encoding="utf-8")
+        text = report_text(self.description, self.robot, list(self.tables))
+        (self.folder / "report.md").write_text(text, encoding="utf-8")
+        short = short_text(self.notes, self.robot, value_table(self.origins))
+        return replace(self, config=config, report=text, short=short)
 
     @property
     def stands(self) -> bool:
@@ -157,7 +182,7 @@ def import_robot(
     text = report_text(description, robot, lines)
     (target / "report.md").write_text(text, encoding="utf-8")
     short = short_text(description.notes, robot, value_table(origins) if origins else [])
-    return Imported(target, robot, description.notes, text, short, tuple(origins))
+    return Imported(target, robot, description.notes, text, short, tuple(origins), config, description, tuple(lines))
 
 
 def _output_files(work: Path) -> list[Path]:
@@ -340,11 +365,10 @@ class _RobotYamlBuilder:
         down, forward = rotation @ np.array([0.0, 0.0, -1.0]), rotation @ ahead
         links = [f for f in model.frames if f.type == pin.BODY and f.parentJoint == joint]
         body = model.inertias[joint]
-        length = float(posed.placements[leg.joints[0]].translation[2] - posed.lowest[joint])
+        length = float(posed.placements[leg.joints[0]].translation[2] - posed.lowest[leg.shaped])
         frames = [f.placement for f in links]
         from_collision, from_visual = (
-            find_sole([shape for shape in shapes if shape.joint_id == joint], down, forward, frames, length)
-            for shapes in (collision, visual)
+            find_sole(_foot_shapes(posed, leg, shapes), down, forward, frames, length) for shapes in (collision, visual)
         )
         sole = from_collision or from_visual or sole_from_inertia(body, down, forward, length)
         note = self.notes.found if from_collision else self.notes.guessed
@@ -365,7 +389,7 @@ class _RobotYamlBuilder:
                 f"foot {leg.side!r}: its sole with {len(corners)} corners cuts off up to {1e3 * sole.cut_off:.2g} mm "
                 "of the outline of its shapes"
             )
-        names = [f.name for f in links]
+        names = [f.name for f in model.frames if f.type == pin.BODY and f.parentJoint in (joint, leg.shaped)]
         stated_values = [value for name in names for value in self.description.sole_friction.get(name, [])]
         friction = min(stated_values, default=FRICTION)
         if stated_values:
@@ -550,6 +574,23 @@ def _ankle_shift(posed: PosedRobot, leg: Leg, sole: Sole, ahead: Array) -> float
     effort = float(effort_and_velocity_limits(model)[0][model.joints[pitch[-1]].idx_v])
     weight = float(pin.computeTotalMass(model)) * 9.81
     return zmp_shift(lever, effort, weight, float(np.ptp(sole.vertices[:, 0])))
+
+
+def _foot_shapes(posed: PosedRobot, leg: Leg, shapes: Iterable[Shape]) -> list[Shape]:
+    """Return the shapes of a foot in the frame of the joint that moves its sole."""
+    pose = posed.placements[leg.foot].actInv(posed.placements[leg.shaped])
+    return [
+        replace(
+            shape,
+            joint_id=leg.foot,
+            points=shape.points @ pose.rotation.T + pose.translation,
+            axis=pose.rotation @ shape.axis,
+        )
+        if leg.shaped != leg.foot
+        else shape
+        for shape in shapes
+        if shape.joint_id == leg.shaped
+    ]
 
 
 def _sole_keys(placement: pin.SE3, vertices: Array) -> dict[str, Any]:

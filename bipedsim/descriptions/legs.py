@@ -37,11 +37,13 @@ class Leg:
         side: left or right, or the name of the foot if there are not two feet.
         joints: pinocchio joints from the base to the foot.
         toes: Joints beyond the foot.
+        shaped: Joint whose shapes form the sole: that of the foot, or one before it.
     """
 
     side: str
     joints: tuple[int, ...]
     toes: tuple[int, ...]
+    shaped: int
 
     @property
     def foot(self) -> int:
@@ -145,7 +147,7 @@ def find_legs(figure: PosedRobot, notes: Notes) -> tuple[list[Leg], Array]:
     if len(feet) < 2:
         notes.doubts(f"no two chains reach the ground: {some(names) if names else 'none does'}")
         ahead = np.array([1.0, 0.0, 0.0])
-        return [Leg("foot", figure.chain(foot), tuple(ends[foot])) for foot in feet], ahead
+        return [Leg("foot", figure.chain(foot), tuple(ends[foot]), foot) for foot in feet], ahead
     places = [figure.placements[foot].translation for foot in feet]
     across = places[0] - places[1]
     across[2] = 0.0
@@ -161,13 +163,26 @@ def find_legs(figure: PosedRobot, notes: Notes) -> tuple[list[Leg], Array]:
     # Rounding to an axis avoids a rotation by feet that are not exactly side by side.
     across = np.round(across / np.abs(across).max()) if np.abs(across).max() > 0.95 else across
     ahead = np.cross(across, [0.0, 0.0, 1.0])
-    ends_at = [len(figure.chain(foot)) + len(ends[foot]) for foot in feet]
-    if len(figure.chain(feet[0])) != len(figure.chain(feet[1])) and ends_at[0] == ends_at[1]:
-        names = [model.names[foot] for foot in feet]
-        notes.doubts(f"the soles are on joints that do not mirror each other: {some(names)}. Check the shapes")
     sides = zip(("left", "right"), feet, strict=True)
-    legs = [Leg(side, figure.chain(foot), tuple(ends[foot])) for side, foot in sides]
+    legs = [Leg(side, figure.chain(foot), tuple(ends[foot]), foot) for side, foot in sides]
+    if len({len(leg.joints) for leg in legs}) == 2 and len({len(leg.joints) + len(leg.toes) for leg in legs}) == 1:
+        depth = max(len(leg.joints) for leg in legs)
+        names = [model.names[leg.foot] for leg in legs]
+        legs = [_extended(figure, leg, depth) for leg in legs]
+        notes.mended(
+            f"the shapes of the feet are on joints that do not mirror each other, {some(names)}; the soles are on "
+            f"{some([model.names[leg.foot] for leg in legs])}"
+        )
     return legs, np.asarray(ahead / np.linalg.norm(ahead))
+
+
+def _extended(figure: PosedRobot, leg: Leg, depth: int) -> Leg:
+    """Return a leg of ``depth`` joints, with the same shapes and the remaining toes."""
+    beyond = {len(figure.chain(toe)): toe for toe in leg.toes}
+    if depth not in beyond:
+        return leg
+    toes = tuple(toe for toe in leg.toes if len(figure.chain(toe)) > depth)
+    return Leg(leg.side, figure.chain(beyond[depth]), toes, leg.shaped)
 
 
 def _best_pair(figure: PosedRobot, feet: list[int]) -> tuple[int, ...]:

@@ -78,6 +78,7 @@ class _MjcfImport:
             self._add_body(body)
         self._imu()
         MjcfDrives(self._model, self.out).read(self.base_joints)
+        self._gears()
         self._loops()
         self._postures()
         self._world()
@@ -211,6 +212,11 @@ class _MjcfImport:
             )
         )
         friction = float(m.dof_frictionloss[dof])
+        for rotor, turns in self._model.gears.driven.get(joint, {}).items():
+            turned = int(m.jnt_dofadr[rotor])
+            armature += turns**2 * float(m.dof_M0[turned])
+            damping += turns**2 * float(m.dof_damping[turned])
+            friction += abs(turns) * float(m.dof_frictionloss[turned])
         if damping or friction:
             ElementTree.SubElement(element, "dynamics", damping=repr(damping), friction=repr(friction))
         # MJCF has defaults for these values, so 0 is also a stated value.
@@ -289,12 +295,30 @@ class _MjcfImport:
             self.out.imu = name
             return
 
+    def _gears(self) -> None:
+        """Weld the rotors of gears; the joints that they drive have their actuators."""
+        gears = self._model.gears
+        for rotor in gears.rotors:
+            name = self._model.name("joint", rotor)
+            self.out.locked[name] = 0.0
+            if name in self.out.passive:
+                self.out.passive.remove(name)
+        for joint, ratios in gears.driven.items():
+            rotors = some([f"{self._model.name('joint', rotor)} ({turns:.4g})" for rotor, turns in ratios.items()])
+            self.notes.found(
+                f"gear between {self._model.name('joint', joint)} and the rotors {rotors}: the joint has the torque, "
+                "inertia, damping and friction of its rotors, times the ratio in parentheses or its square. The rotors "
+                "are welded"
+            )
+
     def _loops(self) -> None:
         m, kinds = self._model.m, self._model.mj.mjtEq
         for i in range(m.neq):
             kind, name = int(m.eq_type[i]), self._model.name("equality", i)
             if not m.eq_active0[i]:
                 self.notes.dropped(f"equality {name!r}: it is not active")
+                continue
+            if i in self._model.gears.couplings:
                 continue
             if kind == int(kinds.mjEQ_JOINT):
                 follower = self._model.name("joint", int(m.eq_obj1id[i]))
@@ -392,10 +416,9 @@ class _MjcfImport:
             self.notes.dropped(
                 f"damping of higher order of joints {some(nonlinear)}: only the linear part is simulated"
             )
-        if m.ntendon:
-            self.notes.dropped(
-                f"{m.ntendon} tendons: {some([self._model.name('tendon', i) for i in range(m.ntendon)])}"
-            )
+        tendons = [self._model.name("tendon", i) for i in range(m.ntendon) if i not in self._model.gears.tendons]
+        if tendons:
+            self.notes.dropped(f"{len(tendons)} tendons: {some(tendons)}")
         if m.nflex or m.nskin:
             self.notes.dropped("soft bodies: flexes and skins")
 

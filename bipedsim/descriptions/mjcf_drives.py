@@ -60,13 +60,15 @@ class MjcfDrives:
         if slow:
             self._notes.dropped(f"dynamics of actuators {some(slow)}: their forces follow commands without delay")
         robot_joints = [j for body in self._model.bodies for j in self._model.joints(body) if j not in base_joints]
-        passive, welded = [], []
+        passive, welded, rotors = [], [], self._model.gears.rotors
         for joint in robot_joints:
             if int(m.jnt_type[joint]) == int(self._model.mj.mjtJoint.mjJNT_BALL):
                 continue
             name = self._model.name("joint", joint)
             self._write_limit(joint, limits.get(joint))
             stiffness = float(np.asarray(m.jnt_stiffness[joint]).flat[0])
+            if joint in rotors:
+                continue
             if not self._model.actuators or joint in self._model.actuators:
                 if stiffness > 0.0:
                     self._notes.dropped(f"spring of joint {name!r}, {stiffness:.4g} N.m/rad, in addition to its drive")
@@ -93,6 +95,8 @@ class MjcfDrives:
             if joint < 0:
                 tendon = int(self._model.m.actuator_trntype[i]) == int(transmission.mjTRN_TENDON)
                 place = "on tendons" if tendon else "not on joints"
+            elif joint in self._model.gears.rotors:
+                continue
             elif joint not in self._model.actuators:
                 place = f"of ball joint {self._model.name('joint', joint)!r}, whose hinges are passive"
             else:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bipedsim.config import read_xml
+from bipedsim.descriptions.mjcf_gears import find_gears
 from bipedsim.descriptions.notes import Notes
 from bipedsim.errors import ConfigError, install, some
 from bipedsim.model import mesh_path
@@ -33,7 +34,7 @@ def _compiled(file: Path, notes: Notes) -> Any:
     missing: list[str] = []
     try:
         spec = _read(mujoco, file, parts)
-        missing += _leave_out_missing(spec, file, [path.parent for path, _ in parts.values()], notes)
+        missing += _leave_out_missing(spec, file, list(dict.fromkeys(path.parent for path, _ in parts.values())), notes)
         return spec.compile()
     except refused as error:
         lacking = f"; missing meshes: {some(missing)}" if missing else ""
@@ -124,7 +125,9 @@ class MjcfModel:
         title: Name of the model; empty without one.
         bodies: Bodies of the robot, parents first.
         base_joints: Joints between world and robot.
-        actuators: Actuators of each hinge or slide joint, with their gear ratios.
+        actuators: Actuators of each hinge or slide joint, with their gear ratios. Those of a rotor count for the joint
+            that it drives.
+        gears: Gears between rotors and driven joints.
         paired: Shapes that a contact pair allows to touch the world, and the pair.
         floors: Shapes of the world that can be touched.
     """
@@ -143,6 +146,13 @@ class MjcfModel:
             joint = self.driven_joint(i)
             if joint >= 0 and int(m.jnt_type[joint]) in self.simple:
                 self.actuators.setdefault(joint, []).append((i, abs(float(m.actuator_gear[i, 0]))))
+        self.gears = find_gears(mujoco, m, set(self.actuators))
+        through_gears = {
+            joint: [(i, gear * abs(turns)) for rotor, turns in rotors.items() for i, gear in self.actuators[rotor]]
+            for joint, rotors in self.gears.driven.items()
+        }
+        rotors = self.gears.rotors
+        self.actuators = {j: each for j, each in self.actuators.items() if j not in rotors} | through_gears
         self.paired = {geom: i for i in range(m.npair) for geom in self._against_world(i)}
         self.floors = [g for g in range(m.ngeom) if self._is_static(g) and (m.geom_contype[g] or m.geom_conaffinity[g])]
 

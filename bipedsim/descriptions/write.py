@@ -25,7 +25,7 @@ _COMMENTS = {
     "velocity_limit": "estimates, because the description has no usable value",
     "position_limit": "estimates, because the description has no usable value",
     "posture": "standing posture: flat soles, CoM above them",
-    "controllers": "scaled from robots on which zmp walks",
+    "controllers": "scaled from robots on which zmp walks; report.md states the trial walk",
 }
 
 

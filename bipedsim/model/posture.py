@@ -17,6 +17,8 @@ Residual = Callable[[Array], tuple[Array, Array]]
 
 CLOSED = 1e-12
 """Largest residual of a solved posture [m or rad]."""
+ROUNDED = 1e-8
+"""Largest error of a posture at which the search cannot improve it [m or rad]."""
 TILT_WEIGHT = 100.0
 """Cost of the trunk's squared tilt relative to a squared joint angle, so that the ankles bend first."""
 IDLE_WEIGHT = 1e-3
@@ -171,7 +173,9 @@ def _nearest(
             if largest < NEAREST and np.abs(value).max() < CLOSED:
                 break
         else:
-            return None
+            # Redundant loops, such as two parallel rods, have an error that rounding does not let vanish.
+            if largest >= CLOSED or np.abs(value).max() >= ROUNDED:
+                return None
         outside = np.maximum(lower - q[7:], q[7:] - upper)
         worst = int(np.argmax(outside))
         if outside[worst] <= 1e-12:

@@ -47,6 +47,12 @@ from .saved_step import (
 )
 from .scenario import SCENARIOS as SCENARIOS, Scenario as Scenario, get_scenario as get_scenario
 from .scenario_host import controller_params_for as controller_params_for, no_velocity as no_velocity
+from .trial_walks import (
+    DISTANCE as DISTANCE,
+    WalkTrial as WalkTrial,
+    find_walk as find_walk,
+    walk_trial as walk_trial,
+)
 from .velocities import (
     PERIOD_NS as PERIOD_NS,
     PlanarVelocity as PlanarVelocity,

@@ -125,3 +125,24 @@ def test_the_frames_of_loops_keep_all_digits(tmp_path: Path) -> None:
     assert robot is not None
     loop = next(loop for loop in robot.loops if loop.name == "left_pin0")
     assert loop.placements[0].translation[2] == pytest.approx(-0.30123456789012345, abs=1e-16)
+
+
+def test_a_knee_with_two_parallel_rods_stands(tmp_path: Path) -> None:
+    """The second rod of a parallelogram adds no constraint, except for the digits of the export."""
+    text = four_bar(0.0, 0.0, 1, True)
+    for side in SIDES:
+        link = '<geom type="capsule" fromto="0 0 0 0 0 -.3" size=".01" mass=".1" contype="0" conaffinity="0"/>'
+        rod = (
+            f'<body name="{side}_back" pos="-.05 0 0"><joint name="{side}_back" axis="0 1 0"/>{link}'
+            f'<site name="{side}_back0" pos="0 0 -.30000000001"/></body>'
+        )
+        text = text.replace(f'<body name="{side}_rod"', f'{rod}<body name="{side}_rod"')
+        shank = f'<site name="{side}_shank_back" pos="-.05 0 0"/>'
+        text = text.replace(f'<joint name="{side}_knee"', f'{shank}<joint name="{side}_knee"')
+        pin_back = f'<connect name="{side}_pin_back" site1="{side}_back0" site2="{side}_shank_back"/>'
+        text = text.replace("</equality>", f"{pin_back}</equality>")
+    robot = imported(tmp_path, text).robot
+    assert robot is not None
+    assert LoopEquations(robot.model, robot.loops).gaps(robot.q_nominal).max() < 1e-8
+    free = robot.model.nv - np.linalg.matrix_rank(LoopEquations(robot.model, robot.loops).at(robot.q_nominal)[1], 1e-6)
+    assert free == 6 + robot.nu

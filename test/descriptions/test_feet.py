@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from description_support import BOX, FOOT, small_mjcf, small_urdf
+from numpy.testing import assert_allclose
 
 from bipedsim.descriptions import Imported, import_robot
+from bipedsim.descriptions.notes import MENDED
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -106,3 +108,25 @@ def test_a_limit_that_is_no_drive_s_is_inferred(tmp_path: Path) -> None:
     for name in ("effort_limit", "velocity_limit"):
         assert set(by_name[name].inferred) == {"left_knee", "right_knee"}
         assert len(by_name[name].taken) == 8
+
+
+def test_shapes_one_joint_above_the_foot_of_the_other_leg_move_to_the_foot(tmp_path: Path) -> None:
+    """The file of Fourier GR3 attaches the shapes of one foot to its ankle pitch."""
+    text = small_urdf()
+    shape = f'<collision><origin xyz="{FOOT}"/>{BOX}</collision>'
+    head, _, tail = text.partition('<link name="right_foot">')
+    inner, _, rest = tail.partition("</link>")
+    assert shape in inner
+    text = f'{head}<link name="right_foot">{inner.replace(shape, "")}</link>{rest}'
+    text = text.replace('<link name="right_ankle">', f'<link name="right_ankle">{shape}')
+    (tmp_path / "whole.urdf").write_text(small_urdf())
+    (tmp_path / "odd.urdf").write_text(text)
+    whole = import_robot(tmp_path / "whole.urdf", tmp_path / "whole").robot
+    made = import_robot(tmp_path / "odd.urdf", tmp_path / "odd")
+    assert made.robot is not None
+    assert whole is not None
+    assert made.notes.said[MENDED]
+    for sole, other in zip(whole.soles, made.robot.soles, strict=True):
+        assert other.frame == sole.frame
+        assert_allclose(other.vertices_joint, sole.vertices_joint, atol=1e-9)
+    assert made.robot.joint_names == whole.joint_names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -9,10 +10,11 @@ import daqp
 import numpy as np
 
 from bipedsim.config import param
+from bipedsim.control.walking.ankle_limits import area, below
 from bipedsim.control.walking.body import BodyArrays, FootStates
 from bipedsim.dynamics import edge_lines
 from bipedsim.errors import ConfigError
-from bipedsim.model import Robot, Sole
+from bipedsim.model import Robot
 from bipedsim.numerics import Array, Integers, assign, box, entry, kernel, mul
 
 _MOMENT = 100.0
@@ -21,6 +23,10 @@ _SMALL = 1e-5
 """Weight of the wrenches of the feet, relative to the error of their sum."""
 _ARM = 400.0
 """Weight of the moments of a foot relative to its forces, for a lever arm of 0.05 m."""
+_LEAST_AREA = 1e-6
+"""Smallest area of a sole without its edge [m^2]."""
+_ENOUGH = 0.75
+"""Share of the area of a sole that a few of its vertices must enclose."""
 _CORNERS = 6
 """Largest number of vertices used per sole: four give 16 to 32 rows, six give 54, twelve more than 300."""
 
@@ -31,6 +37,12 @@ class DistributionParams:
 
     friction: float = param(0.4, "friction coefficient of the plan; tangential components stay below mu f_z / sqrt(2)")
     edge: float = param(0.003, "minimum distance of the CoP to the edge of the sole", unit="m", low=0.0)
+    ankle_share: float = param(
+        0.0,
+        "fraction of the effort limit of an ankle that the CoP may use; 0: the whole sole, also where ankles are weak",
+        low=0.0,
+        high=1.0,
+    )
     yaw_weight: float = param(
         _MOMENT,
         "weight of the moment about the vertical, where forces have 1 and other moments 100: where narrow soles cannot "
@@ -145,6 +157,8 @@ class Distribution:
         robot: The robot, for its soles.
         params: See :class:`DistributionParams`.
         body, feet: Dynamics and feet, which the caller keeps up to date.
+        polygons: Usable polygon (N, 2) of each sole about its centre [m]; see
+            :func:`bipedsim.control.walking.ankle_limits.sole_polygons`.
 
     Raises:
         ConfigError: ``edge`` leaves nothing of a sole.
@@ -154,8 +168,15 @@ class Distribution:
         target: (6,) wrench that the base needed: force and moment at its origin, in its own axes.
     """
 
-    def __init__(self, robot: Robot, params: DistributionParams, body: BodyArrays, feet: FootStates) -> None:
-        limits = [_rows(sole, params) for sole in robot.soles]
+    def __init__(
+        self,
+        robot: Robot,
+        params: DistributionParams,
+        body: BodyArrays,
+        feet: FootStates,
+        polygons: Sequence[Array],
+    ) -> None:
+        limits = [_rows(sole.name, polygon, params) for sole, polygon in zip(robot.soles, polygons, strict=True)]
         self._rows = max(map(len, limits))
         # Feet with fewer rows repeat their last row.
         self._limits = np.array([np.vstack([rows, *[rows[-1:]] * (self._rows - len(rows))]) for rows in limits])
@@ -196,7 +217,7 @@ class Distribution:
         return True
 
 
-def _rows(sole: Sole, params: DistributionParams) -> Array:
+def _rows(foot: str, polygon: Array, params: DistributionParams) -> Array:
     """Return rows (n, 6) of the contact wrench cone of a foot: rows @ wrench <= 0.
 
     The wrenches that the ground can apply at the centre of the sole are those of forces at the vertices within their
@@ -205,15 +226,15 @@ def _rows(sole: Sole, params: DistributionParams) -> Array:
     surface contacts for humanoid robots" (2015), eq. (16) to (26).
 
     Args:
-        sole: The contact polygon; at most ``_CORNERS`` of its vertices are used.
+        foot: Name of the foot.
+        polygon: (N, 2) usable part of the sole about its centre [m]; at most ``_CORNERS`` of its vertices are used.
         params: Limits.
     """
     import scipy
 
-    few = np.unique(np.linspace(0, sole.n_vertices, _CORNERS, endpoint=False, dtype=np.int64)).tolist()
-    corners = _inset(sole.vertices[few if sole.n_vertices > _CORNERS else slice(None)] - sole.centre, params.edge)
+    corners = _inset(_few_corners(polygon), params.edge)
     if corners is None:
-        raise ConfigError(f"m leaves nothing of the sole of foot {sole.name!r}", "edge", params.edge)
+        raise ConfigError(f"m leaves nothing of the sole of foot {foot!r}", "edge", params.edge)
     mu = params.friction / np.sqrt(2.0)
     ratios = np.array([[fx, fy, y, -x, x * fy - y * fx] for x, y in corners for fx in (mu, -mu) for fy in (mu, -mu)])
     scale = np.abs(ratios).max(axis=0)
@@ -225,6 +246,24 @@ def _rows(sole: Sole, params: DistributionParams) -> Array:
     return np.vstack([[0.0, 0.0, -1.0, 0.0, 0.0, 0.0], unit])
 
 
+def _few_corners(polygon: Array) -> Array:
+    """Return a polygon inside ``polygon`` (N, 2) with at most ``_CORNERS`` of its vertices.
+
+    Every n-th vertex is used if they enclose nearly the whole area. Where many vertices are at one place, those that
+    contribute least to the area are removed.
+    """
+    if len(polygon) <= _CORNERS:
+        return polygon
+    few = polygon[np.unique(np.linspace(0, len(polygon), _CORNERS, endpoint=False, dtype=np.int64))]
+    if area(few) >= _ENOUGH * area(polygon):
+        return few
+    while len(polygon) > _CORNERS:
+        before, after = np.roll(polygon, 1, axis=0) - polygon, np.roll(polygon, -1, axis=0) - polygon
+        cut = np.abs(before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0])
+        polygon = np.delete(polygon, int(np.argmin(cut)), axis=0)
+    return polygon
+
+
 def _inset(polygon: Array, distance: float) -> Array | None:
     """Return a convex polygon (m, 2), counter-clockwise, with its edges moved inwards; None if nothing is left."""
     edges = edge_lines(polygon)
@@ -232,4 +271,9 @@ def _inset(polygon: Array, distance: float) -> Array | None:
     corners = np.array(
         [np.linalg.solve([normal[i - 1], normal[i]], [room[i - 1], room[i]]) for i in range(len(polygon))]
     )
-    return corners if (corners @ normal.T < room + 1e-9).all() else None
+    if (corners @ normal.T < room + 1e-9).all():
+        return corners
+    # An edge shorter than the inset can vanish.
+    for direction, limit in zip(normal, room, strict=True):
+        polygon = below(polygon, direction, float(limit))
+    return polygon if len(polygon) > 2 and area(polygon) > _LEAST_AREA else None

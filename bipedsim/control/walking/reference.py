@@ -35,12 +35,12 @@ class SolePolygons(NamedTuple):
     centres: Array
 
     @classmethod
-    def of(cls, soles: Sequence[Sole]) -> SolePolygons:
-        """Collect the two soles of a robot."""
-        vertices = np.zeros((2, max(sole.n_vertices for sole in soles), 2))
-        for row, sole in zip(vertices, soles, strict=True):
-            row[: sole.n_vertices] = sole.vertices - sole.centre
-        return cls(vertices, np.array([s.n_vertices for s in soles]), np.array([s.centre for s in soles]))
+    def of(cls, soles: Sequence[Sole], polygons: Sequence[Array]) -> SolePolygons:
+        """Collect the usable ``polygons`` (N, 2) [m] of the two soles of a robot, each about the centre of its sole."""
+        vertices = np.zeros((2, max(map(len, polygons)), 2))
+        for row, polygon in zip(vertices, polygons, strict=True):
+            row[: len(polygon)] = polygon
+        return cls(vertices, np.array([len(polygon) for polygon in polygons]), np.array([s.centre for s in soles]))
 
 
 class Reference(NamedTuple):

@@ -14,6 +14,7 @@ from bipedsim.config import param, part_of
 from bipedsim.control.base import fitting, refuse_loops
 from bipedsim.control.estimation import Estimator, EstimatorParams
 from bipedsim.control.loads import TOUCHES
+from bipedsim.control.walking.ankle_limits import sole_polygons
 from bipedsim.control.walking.cadence import StepTiming
 from bipedsim.control.walking.catching import LEAST_ERROR, CatchParams, CatchStep, best_landing, must_step
 from bipedsim.control.walking.dcm import evaluate
@@ -208,7 +209,9 @@ class ZmpController:
         self._robot = robot
         self._estimator = Estimator(robot, part_of(EstimatorParams, params), dt)
         self._whole = whole = WholeBody(robot, part_of(TaskParams, params))
-        self._distribution = Distribution(robot, part_of(DistributionParams, params), whole.body, whole.feet)
+        polygons = sole_polygons(robot, params.ankle_share)
+        limits = part_of(DistributionParams, params)
+        self._distribution = Distribution(robot, limits, whole.body, whole.feet, polygons)
         self._weight = robot.weight
         whole.update(robot.q_nominal, np.zeros(robot.model.nv))
         feet = whole.feet
@@ -238,7 +241,7 @@ class ZmpController:
         self._gait = WalkGait(timing, build, terrain)
         self._kicks = {"none": -1, "left": left, "right": 1 - left}[params.kick_foot]
         self._route = route_of(part_of(KickParams, params))
-        soles = SolePolygons.of(robot.soles)
+        soles = SolePolygons.of(robot.soles, polygons)
         corners = 2 * soles.vertices.shape[1]
         self._ref = zeros_of(Reference, {"N": corners, "H": corners + 1})
         self._now = np.zeros(len(TickScalars._fields))

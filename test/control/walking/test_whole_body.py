@@ -14,6 +14,7 @@ from refusals import refusal
 from scipy.optimize import nnls
 from walking_support import loaded
 
+from bipedsim.control.walking.ankle_limits import sole_polygons
 from bipedsim.control.walking.distribution import Distribution, DistributionParams, _rows
 from bipedsim.control.walking.reference import turn
 from bipedsim.control.walking.supervision import measured_zmp
@@ -247,7 +248,7 @@ def test_a_foot_that_speeds_up_ahead_moves_the_zmp_ahead(name: str) -> None:
 
 def test_a_state_that_is_no_number_asks_nothing_of_the_feet() -> None:
     robot, body = loaded("biped14"), WholeBody(loaded("biped14"), TaskParams())
-    distribution = Distribution(robot, PARAMS, body.body, body.feet)
+    distribution = Distribution(robot, PARAMS, body.body, body.feet, sole_polygons(robot, 0.0))
     for part in (0, 1):
         q, v = robot.q_nominal.copy(), np.zeros(robot.model.nv)
         (q, v)[part][8] = np.nan
@@ -274,7 +275,7 @@ def shares(name: str, seed: int, effort: float, contact: tuple[int, ...]) -> tup
     succeeded.
     """
     robot, body = loaded(name), WholeBody(loaded(name), TaskParams())
-    distribution = Distribution(robot, PARAMS, body.body, body.feet)
+    distribution = Distribution(robot, PARAMS, body.body, body.feet, sole_polygons(robot, 0.0))
     body.update(robot.q_nominal, np.zeros(robot.model.nv))
     generator = np.random.default_rng(seed)
     body.goal.com[:] = effort * generator.uniform(-1.0, 1.0, 3)
@@ -308,7 +309,7 @@ def test_a_foot_may_be_asked_for_what_its_vertices_can_give_and_for_nothing_else
 ) -> None:
     sole = loaded(name).soles[0]
     params = DistributionParams(edge=0.0)
-    rows = _rows(sole, params)
+    rows = _rows(sole.name, sole.vertices - sole.centre, params)
     pushes = pushes_of(sole, params.friction)
     generator = np.random.default_rng(seed)
     wrench = pushes @ generator.exponential(1.0, pushes.shape[1]) ** 3
@@ -326,7 +327,7 @@ def test_the_torsion_of_a_rectangle_is_that_of_the_literature() -> None:
     """Caron, Pham and Nakamura (2015), eq. (20) to (22), for random forces at a CoP anywhere in the sole."""
     sole = loaded("biped14").soles[0]
     params = DistributionParams(edge=0.0)
-    rows = _rows(sole, params)
+    rows = _rows(sole.name, sole.vertices - sole.centre, params)
     X, Y = np.ptp(sole.vertices, axis=0) / 2.0
     mu = params.friction / np.sqrt(2.0)
     generator = np.random.default_rng(3)
@@ -351,7 +352,7 @@ def test_of_a_round_sole_no_more_is_asked_than_all_its_vertices_can_give_and_lit
     circle = radius * np.column_stack([np.cos(turns), np.sin(turns)])
     sole = dataclasses.replace(loaded("biped14").soles[0], vertices=circle)
     params = DistributionParams(edge=0.0)
-    rows = _rows(sole, params)
+    rows = _rows(sole.name, sole.vertices - sole.centre, params)
     assert len(rows) < 4 * n, "all 32 vertices would have more rows than friction pyramids have edges"
     generator = np.random.default_rng(seed)
     # The farthest that the rows let a random wrench go.
@@ -366,9 +367,20 @@ def test_of_a_round_sole_no_more_is_asked_than_all_its_vertices_can_give_and_lit
     assert (rows @ np.array([0.0, 0.0, 1.0, y, -x, 0.0])).max() < 0.0
 
 
+def test_many_vertices_at_one_place_leave_the_sole_its_size() -> None:
+    """Every n-th vertex of this sole of 0.3 x 0.03 m is at one end; reference: the rectangle without rounded end."""
+    turns = np.linspace(-0.5, 0.5, 14) * np.pi
+    end = np.column_stack([0.15 + 0.015 * np.cos(turns), 0.015 * np.sin(turns)])
+    polygon = np.vstack([end, [[-0.15, 0.015], [-0.15, -0.015]]])
+    rows = _rows("left", polygon, DistributionParams(edge=0.003))
+    for x in (-0.14, 0.14):
+        assert (rows @ np.array([0.0, 0.0, 1.0, 0.0, -x, 0.0])).max() < 0.0
+    assert (rows @ np.array([0.0, 0.0, 1.0, 0.0, 0.148, 0.0])).max() > 0.0
+
+
 def test_an_edge_that_leaves_nothing_of_a_sole_is_refused() -> None:
     with refusal(place="edge", value=0.5):
-        _rows(loaded("biped14").soles[0], DistributionParams(edge=0.5))
+        _rows("left", loaded("biped14").soles[0].vertices, DistributionParams(edge=0.5))
 
 
 def asked(body: WholeBody, distribution: Distribution, k: int) -> Array:
