@@ -18,7 +18,8 @@ from bipedsim.errors import ConfigError
 from bipedsim.ground.field import HeightField
 from bipedsim.ground.ground import Ground
 from bipedsim.ground.names import GROUNDS
-from bipedsim.ground.patch import Patch, axes_of_normal
+from bipedsim.ground.patch import Patch, axes_of_normal, checked_friction
+from bipedsim.ground.scene import Terrain, read_terrain
 from bipedsim.ground.terrains import FieldGrid, Terrains
 from bipedsim.ground.tiling import tiles
 from bipedsim.numerics import Array
@@ -26,6 +27,10 @@ from bipedsim.plates import PlateConfig, check_plates
 
 IMAGES = (".png", ".npy")
 """Suffixes of files with heights."""
+SCENE = ".xml"
+"""Suffix of MJCF scenes."""
+OTHER_FORMATS = (*IMAGES, SCENE)
+"""Suffixes of files that describe a ground without the keys of a ground file."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,10 @@ class _GroundPart:
     def patches(self) -> tuple[Patch, ...]:
         """Return the patches of this part of the ground."""
         return type(self).make(**vars(self)).patches
+
+    def terrain(self) -> Terrain:
+        """Return this part of the ground."""
+        return Terrain(self.patches())
 
 
 @dataclass(frozen=True)
@@ -56,7 +65,7 @@ class PatchConfig(_GroundPart):
         if self.normal is not None and self.rpy is not None:
             yield ConfigError("give one of them", "normal and rpy")
 
-    def numbered(self, i: int) -> tuple[Patch, ...]:
+    def numbered(self, i: int) -> Terrain:
         """Return the patch, with the default name ``patch i``."""
         if self.rpy is not None:
             axes = pin.rpy.rpyToMatrix(*self.rpy)
@@ -64,7 +73,7 @@ class PatchConfig(_GroundPart):
             axes = axes_of_normal([0.0, 0.0, 1.0] if self.normal is None else list(self.normal))
         region = None if self.region is None else np.array(self.region)
         friction = self.friction_static, self.friction_dynamic
-        return (Patch(np.array(self.point), axes, region, *friction, name=self.name or f"patch {i}"),)
+        return Terrain((Patch(np.array(self.point), axes, region, *friction, name=self.name or f"patch {i}"),))
 
 
 @dataclass(frozen=True)
@@ -123,6 +132,30 @@ class TilesConfig(_GroundPart):
 
 
 @dataclass(frozen=True)
+class SceneConfig:
+    """``mjcf``: the terrain of a MuJoCo scene."""
+
+    file: str | None = param(None, "MJCF file; its planes, static boxes and height field are the ground", path=True)
+    leave_out: tuple[str, ...] = param((), "names of shapes and bodies that are not part of the ground")
+    friction_static: float | None = param(None, "Coulomb friction while sticking, instead of that of the file")
+    friction_dynamic: float | None = param(None, "the same while sliding; default friction_static")
+
+    def problems(self) -> Iterator[ConfigError]:
+        """Yield a missing file."""
+        if self.file is None:
+            yield ConfigError("has no file. Add the path of an MJCF scene", "file")
+
+    def terrain(self) -> Terrain:
+        """Return the terrain of the file.
+
+        Raises:
+            ConfigError: The file cannot be read, or a value is wrong.
+        """
+        friction = checked_friction(self.friction_static, self.friction_dynamic, "friction")
+        return read_terrain(Path(str(self.file)), self.leave_out, None if friction[0] is None else friction)
+
+
+@dataclass(frozen=True)
 class FieldConfig(Terrains):
     """``field``: heights on a grid, from a file, from a list, or from generators; all of these are added."""
 
@@ -135,6 +168,7 @@ class FieldConfig(Terrains):
     cell: float = param(0.05, "distance of two heights", unit="m", low=1e-3, high=1e3)
     size: tuple[float, float] = param((10.0, 10.0), "edges along x and y without a file", unit="m", low=1e-3)
     centre: tuple[float, float] = param((0.0, 0.0), "position of the middle", unit="m")
+    yaw_deg: float = param(0.0, "angle from world x to the x axis of the field", unit="deg")
     seed: int = param(0, "seed of the generators", low=0, high=2**31 - 1)
     friction_static: float | None = param(None, "Coulomb friction while sticking, instead of the sole's")
     friction_dynamic: float | None = param(None, "the same while sliding; default friction_static")
@@ -147,8 +181,8 @@ class FieldConfig(Terrains):
             names = ", ".join(field.name for field in dataclasses.fields(Terrains))
             yield ConfigError(f"has no heights. Add file, heights or a generator: {names}")
 
-    def field(self) -> HeightField:
-        """Return the field.
+    def terrain(self) -> Terrain:
+        """Return the field as a part of the ground.
 
         Raises:
             ConfigError: The file cannot be read, or a value is wrong.
@@ -168,7 +202,8 @@ class FieldConfig(Terrains):
             )
             rng = np.random.default_rng(self.seed)
             heights = sum((generator.heights(grid, rng) for generator in self.generators()), heights + self.offset)
-        return HeightField(heights, self.cell, self.centre, self.friction_static, self.friction_dynamic)
+        friction = self.friction_static, self.friction_dynamic
+        return Terrain(field=HeightField(heights, self.cell, self.centre, *friction, yaw=math.radians(self.yaw_deg)))
 
 
 def read_heights(path: Path) -> Array:
@@ -200,6 +235,7 @@ class GroundConfig:
     slope: SlopeConfig | None = param(None, "an inclined plane")
     stairs: StairsConfig | None = param(None, "a floor and stairs")
     tiles: TilesConfig | None = param(None, "a floor and tiles of random heights")
+    mjcf: SceneConfig | None = param(None, "the terrain of a MuJoCo scene")
     patches: tuple[PatchConfig, ...] | None = param(None, "pieces of planes")
     field: FieldConfig | None = param(None, "heights on a grid")
     force_plates: tuple[PlateConfig, ...] = param((), "force plates in it (docs/force_plates.md)")
@@ -239,33 +275,35 @@ def make_ground(values: Mapping[str, Any], where: str, folder: Path | None = Non
 
 
 def _built(config: GroundConfig, where: str) -> Ground:
-    parts: list[tuple[str, Callable[[], tuple[Patch, ...]]]] = [
-        (key, part.patches)
-        for key in ("flat", "slope", "stairs", "tiles")
+    parts: list[tuple[str, Callable[[], Terrain]]] = [
+        (key, part.terrain)
+        for key in ("flat", "slope", "stairs", "tiles", "mjcf", "field")
         if (part := getattr(config, key)) is not None
     ]
     parts += [(f"patches[{i}]", partial(entry.numbered, i)) for i, entry in enumerate(config.patches or ())]
     patches: list[Patch] = []
+    fields: list[HeightField] = []
     faults = []
     for key, build in parts:
         try:
-            patches += build()
+            terrain = build()
         except ConfigError as error:
             faults.append(error.within(f"{where}: {key}"))
-    field = None
-    try:
-        field = None if config.field is None else config.field.field()
-    except ConfigError as error:
-        faults.append(error.within(f"{where}: field"))
+            continue
+        patches += terrain.patches
+        fields += [] if terrain.field is None else [terrain.field]
+    if len(fields) > 1:
+        problem = "a ground has one height field, and the MJCF file has one. Remove the key, or leave out the other"
+        faults.append(ConfigError(problem, f"{where}: field"))
     together(faults)
-    return Ground(tuple(patches), where, config.force_plates, field)
+    return Ground(tuple(patches), where, config.force_plates, fields[0] if fields else None)
 
 
 def ground_values(spec: str | Path | Mapping[str, Any]) -> dict[str, Any]:
     """Return a ground as a mapping with the keys of a ground file.
 
     Args:
-        spec: Name, path of a ground file, file of heights, mapping, or a mapping as YAML text in braces.
+        spec: Name, path of a ground file, file of heights, MJCF scene, mapping, or a mapping as YAML text in braces.
 
     Raises:
         UnknownNameError: The name is unknown; the message lists the names.
@@ -275,11 +313,11 @@ def ground_values(spec: str | Path | Mapping[str, Any]) -> dict[str, Any]:
     if values is not None:
         return values
     path = GROUNDS.find(cast("str | Path", spec))
-    return _of_heights(path) if path.suffix in IMAGES else read_yaml(path)
+    return _of_other_format(path) if path.suffix in OTHER_FORMATS else read_yaml(path)
 
 
 def get_ground(spec: str | Path | Mapping[str, Any]) -> Ground:
-    """Return a ground by name, from a ground file, from a mapping, or from heights with the defaults of ``field``.
+    """Return a ground by name, from a ground file, from a mapping, or from heights or an MJCF scene.
 
     Args:
         spec: As for :func:`ground_values`.
@@ -292,12 +330,14 @@ def get_ground(spec: str | Path | Mapping[str, Any]) -> Ground:
     if values is not None:
         return make_ground(values, "ground")
     path = GROUNDS.find(cast("str | Path", spec))
-    return make_ground(_of_heights(path), str(path)) if path.suffix in IMAGES else read_ground(path)
+    if path.suffix in OTHER_FORMATS:
+        return make_ground(_of_other_format(path), str(path))
+    return read_ground(path)
 
 
-def _of_heights(path: Path) -> dict[str, Any]:
-    """Return the ground of a file of heights with the defaults of ``field``."""
-    return {"field": {"file": str(path)}}
+def _of_other_format(path: Path) -> dict[str, Any]:
+    """Return the content of a ground file that reads a file of heights or an MJCF scene with the defaults."""
+    return {"mjcf" if path.suffix == SCENE else "field": {"file": str(path)}}
 
 
 def _inline(spec: str | Path | Mapping[str, Any]) -> dict[str, Any] | None:
