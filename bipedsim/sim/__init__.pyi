@@ -8,7 +8,7 @@ from .gantry import (
     read_gantry as read_gantry,
     trunk_joint as trunk_joint,
 )
-from .height_scan import scan_grid as scan_grid
+from .height_scan import scan_grid as scan_grid, scan_points as scan_points
 from .io import (
     DAMPING as DAMPING,
     EFFORT as EFFORT,

@@ -28,6 +28,23 @@ def scan_grid(size: tuple[float, float], resolution: float, x_first: bool) -> Ar
     return np.column_stack([x.ravel(), y.ravel()])
 
 
+def scan_points(points: Array, heights: Array, up: Array) -> Array:
+    """Return the points (S, 3) of a height scan in the frame of the base [m], NaN where there is no ground.
+
+    Args:
+        points: (S, 2) points of the scan in the heading frame of the base [m].
+        heights: (S,) height of the base above the ground there [m].
+        up: (3,) vertical in the axes of the base.
+    """
+    up = up / np.linalg.norm(up)
+    ahead = np.array([1.0, 0.0, 0.0]) - up[0] * up
+    size = float(np.linalg.norm(ahead))
+    # A base whose x axis is vertical has the heading of world x, which is unknown here.
+    ahead = ahead / size if size > 0.0 else np.array([0.0, 0.0, 1.0])
+    below = np.where(np.isfinite(heights), -heights, np.nan)
+    return np.column_stack([points, below]) @ np.array([ahead, np.cross(up, ahead), up])
+
+
 class _Scan(NamedTuple):
     """Store the signal chain of S points.
 
@@ -37,6 +54,7 @@ class _Scan(NamedTuple):
         line: (n + 1, S) delayed measurements. head: (1,) row written next.
         bias: (1,) of all points [m].
         heights: (S,) the measurement [m].
+        up_line: (n + 1, 3) delayed verticals in the axes of the base. up: (3,) the measurement.
     """
 
     ground: GroundArrays
@@ -46,6 +64,8 @@ class _Scan(NamedTuple):
     head: Annotated[Integers, 1]
     bias: Annotated[Array, 1]
     heights: Annotated[Array, "S"]
+    up_line: Annotated[Array, "n", 3]
+    up: Annotated[Array, 3]
 
 
 @entry
@@ -60,6 +80,13 @@ def _measure(boxed: Any, q: Array, normal: Array, first: bool) -> None:
     size = np.sqrt(x * x + y * y)
     c, d = (x / size, y / size) if size > 0.0 else (1.0, 0.0)
     now = (head + 1) % rows
+    s.up_line[head, 0] = 2.0 * (q[3] * q[5] - q[6] * q[4])
+    s.up_line[head, 1] = 2.0 * (q[4] * q[5] + q[6] * q[3])
+    s.up_line[head, 2] = 1.0 - 2.0 * (q[3] * q[3] + q[4] * q[4])
+    if first:
+        for r in range(rows):
+            s.up_line[r] = s.up_line[head]
+    s.up[:] = s.up_line[now]
     for i in range(s.points.shape[0]):
         ahead, left = s.points[i]
         z, patch = surface(s.ground, q[0] + c * ahead - d * left, q[1] + d * ahead + c * left)
@@ -73,7 +100,7 @@ def _measure(boxed: Any, q: Array, normal: Array, first: bool) -> None:
 
 
 class HeightScan:
-    """Measure the height of the base above the ground at points around it.
+    """Measure the height of the base above the ground at points around it, without errors of attitude.
 
     Args:
         points: (S, 2) x ahead and y to the left of the base, in its heading frame [m].
@@ -84,10 +111,13 @@ class HeightScan:
     Attributes:
         points: (S, 2) the points.
         heights: (S,) the last measurement [m], ``inf`` where there is no ground; always the same array.
+        up: (3,) vertical in the axes of the base at the time of ``heights``; always the same array.
 
     Raises:
         ConfigError: The points are not finite numbers of this shape.
     """
+
+    _STATE = ("line", "head", "bias", "heights", "up_line", "up")
 
     def __init__(self, points: ArrayLike, ground: Ground, params: NoiseParams, control_dt: float) -> None:
         places = np.array(points, dtype=np.float64)
@@ -101,7 +131,7 @@ class HeightScan:
             params=part_of(NoiseParams, params),
             points=places,
         )
-        self.points, self.heights = places, self._scan.heights
+        self.points, self.heights, self.up = places, self._scan.heights, self._scan.up
         self._normal = np.zeros(len(places))
         self._noisy = params.height_noise > 0.0
         self._generator = np.random.Generator(np.random.Philox(0))
@@ -122,7 +152,7 @@ class HeightScan:
 
     def state(self) -> dict[str, Any]:
         """Return a copy of the state on which the next measurements depend."""
-        arrays = {name: getattr(self._scan, name).copy() for name in ("line", "head", "bias", "heights")}
+        arrays = {name: getattr(self._scan, name).copy() for name in self._STATE}
         return {"generator": self._generator.bit_generator.state, "arrays": arrays}
 
     def set_state(self, state: dict[str, Any]) -> None:
