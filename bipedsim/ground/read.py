@@ -17,19 +17,19 @@ from bipedsim.config import Polygon, Vector, from_file, from_mapping, in_braces,
 from bipedsim.errors import ConfigError
 from bipedsim.ground.field import HeightField
 from bipedsim.ground.ground import Ground
+from bipedsim.ground.heights import SUFFIXES, HeightGrid, read_heights
 from bipedsim.ground.names import GROUNDS
 from bipedsim.ground.patch import Patch, axes_of_normal, checked_friction
 from bipedsim.ground.scene import Terrain, read_terrain
 from bipedsim.ground.terrains import FieldGrid, Terrains
 from bipedsim.ground.tiling import tiles
-from bipedsim.numerics import Array
 from bipedsim.plates import PlateConfig, check_plates
 
-IMAGES = (".png", ".npy")
-"""Suffixes of files with heights."""
+CELL = 0.05
+"""Distance of two heights of a field [m], unless the ground file or the file of heights contains another one."""
 SCENE = ".xml"
 """Suffix of MJCF scenes."""
-OTHER_FORMATS = (*IMAGES, SCENE)
+OTHER_FORMATS = (*SUFFIXES, SCENE)
 """Suffixes of files that describe a ground without the keys of a ground file."""
 
 
@@ -160,12 +160,16 @@ class FieldConfig(Terrains):
     """``field``: heights on a grid, from a file, from a list, or from generators; all of these are added."""
 
     file: str | None = param(
-        None, "heights as .npy, rows along x, or as .png of 8 or 16 bit, which has x to the right and y up", path=True
+        None,
+        "heights as .npy, rows along x; as .png of 8 or 16 bit, or as GeoTIFF in metres, with x to the right and y up",
+        path=True,
     )
     heights: tuple[tuple[float, ...], ...] | None = param(None, "heights in rows along x: heights[i][j] at (i, j)")
     scale: float = param(1.0, "metres per unit of the file, and for an image metres from black to white")
     offset: float = param(0.0, "height that is added", unit="m")
-    cell: float = param(0.05, "distance of two heights", unit="m", low=1e-3, high=1e3)
+    cell: float | None = param(
+        None, "distance of two heights; default that of a GeoTIFF, else 0.05", unit="m", low=1e-3, high=1e3
+    )
     size: tuple[float, float] = param((10.0, 10.0), "edges along x and y without a file", unit="m", low=1e-3)
     centre: tuple[float, float] = param((0.0, 0.0), "position of the middle", unit="m")
     yaw_deg: float = param(0.0, "angle from world x to the x axis of the field", unit="deg")
@@ -188,43 +192,26 @@ class FieldConfig(Terrains):
             ConfigError: The file cannot be read, or a value is wrong.
         """
         if self.file is not None:
-            heights = self.scale * read_heights(Path(self.file))
+            grid = read_heights(Path(self.file))
         elif self.heights is not None:
             rows = {len(row) for row in self.heights}
             if len(rows) != 1:
                 raise ConfigError("must have rows of the same length", "heights", sorted(rows))
-            heights = self.scale * np.array(self.heights)
+            grid = HeightGrid(np.array(self.heights))
         else:
-            heights = np.zeros(FieldGrid.of_size(self.size, self.cell).x.shape)
+            grid = HeightGrid(np.zeros(FieldGrid.of_size(self.size, self.cell or CELL).x.shape))
+        cells = (self.cell, self.cell) if self.cell is not None else grid.cells or (CELL, CELL)
+        heights = self.scale * grid.heights
         if heights.ndim == 2 and heights.size:
-            grid = FieldGrid.of_size(
-                ((heights.shape[0] - 1) * self.cell, (heights.shape[1] - 1) * self.cell), self.cell
-            )
+            points = FieldGrid.of_shape(heights.shape, cells)
             rng = np.random.default_rng(self.seed)
-            heights = sum((generator.heights(grid, rng) for generator in self.generators()), heights + self.offset)
+            heights = sum((generator.heights(points, rng) for generator in self.generators()), heights + self.offset)
         friction = self.friction_static, self.friction_dynamic
-        return Terrain(field=HeightField(heights, self.cell, self.centre, *friction, yaw=math.radians(self.yaw_deg)))
-
-
-def read_heights(path: Path) -> Array:
-    """Return the numbers of a file (X, Y), those of an image from 0 to 1.
-
-    Raises:
-        ConfigError: The file is missing, damaged, or not one of ``IMAGES``.
-    """
-    try:
-        if path.suffix == ".npy":
-            return np.asarray(np.load(path, allow_pickle=False), dtype=np.float64)
-        if path.suffix == ".png":
-            from PIL import Image
-
-            with Image.open(path) as image:
-                grey = image if image.mode in ("L", "I", "I;16", "I;16B") else image.convert("L")
-                full = 255.0 if grey.mode == "L" else 65535.0
-                return np.asarray(grey, dtype=np.float64)[::-1].T / full
-    except (OSError, ValueError, TypeError, EOFError) as error:
-        raise ConfigError(f"cannot be read as heights: {error}", "file", str(path)) from error
-    raise ConfigError(f"must end in {' or '.join(IMAGES)}", "file", str(path))
+        return Terrain(
+            field=HeightField(
+                heights, cells[0], self.centre, *friction, yaw=math.radians(self.yaw_deg), cell_y=cells[1]
+            )
+        )
 
 
 @dataclass(frozen=True)
