@@ -170,6 +170,36 @@ class HeightField:
         axes = self._rotation @ axes_of_normal(np.array([-along, -across, 1.0], dtype=np.float64))
         return Patch(point, axes, None, self.friction_static, self.friction_dynamic, "field")
 
+    def mean_plane(self, x: float, y: float, radius: float) -> Patch | None:
+        """Return the least-squares plane of the heights around a point in the world; None beyond the border.
+
+        It is the plane of the triangle at the point if the field is plane there, or has too few heights there.
+
+        Args:
+            x, y: The point [m].
+            radius: Distance in the plan view within which heights count [m].
+        """
+        plane = self.plane(x, y)
+        if plane is None:
+            return None
+        c, s = math.cos(self.yaw), math.sin(self.yaw)
+        dx, dy = x - self.corner[0], y - self.corner[1]
+        sides = zip((c * dx + s * dy, c * dy - s * dx), (self.cell, self.cell_y), self.heights.shape, strict=True)
+        low_high = [(max(math.ceil((u - radius) / d), 0), min(int((u + radius) / d), n - 1)) for u, d, n in sides]
+        i, j = (a.ravel() for a in np.meshgrid(*(np.arange(a, b + 1) for a, b in low_high), indexing="ij"))
+        along, across = self._turned(self.cell * i, self.cell_y * j)
+        along, across = along - dx, across - dy
+        near = along**2 + across**2 <= radius**2
+        i, j, along, across = (a[near] for a in (i, j, along, across))
+        if len(i) == 0 or not self.kinks()[i, j].any():
+            return plane
+        columns = np.column_stack([np.ones(len(i)), along, across])
+        (z, a, b), _, rank, _ = np.linalg.lstsq(columns, self.heights[i, j], rcond=None)
+        if rank < 3:
+            return plane
+        axes = axes_of_normal(np.array([-a, -b, 1.0]))
+        return Patch(np.array([x, y, z]), axes, None, self.friction_static, self.friction_dynamic, "field")
+
     @property
     def _rotation(self) -> Array:
         """(3, 3) axes of the field as columns, in world axes."""

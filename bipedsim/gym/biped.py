@@ -183,7 +183,7 @@ class BipedEnv(Env[Numbers, Numbers]):
             q[2] -= min(float(pose.act(vertex)[2]) for sole, pose in soles for vertex in _corners(sole.vertices))
         elif robot.loops:
             v[:] = 0.0
-        return self.sim.ground.place(q), v
+        return self.sim.placed(q), v
 
     def step(self, action: Numbers) -> tuple[Numbers, float, bool, bool, dict[str, Any]]:
         """Command the joint targets of ``action`` (nu,) for one step.

@@ -337,7 +337,7 @@ def _begin_robot(
     if robot.free_flyer:
         posed = bool(np.isfinite(recording.base_pose[first]).all())
         q[:7] = recording.base_pose[first] if posed else q[:7]
-        q = q if posed else sim.ground.place(q)
+        q = q if posed else sim.placed(q)
         notes.append(f"the base begins {'as recorded' if posed else 'standing on the ground'}, at rest")
     sim.reset(q, v)
     rest = np.arange(first + 1, len(recording))

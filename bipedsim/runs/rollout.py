@@ -79,7 +79,7 @@ class Rollout:
         sim = self.sim
         q = start_configuration(sim.robot, posture)
         if sim.robot.free_flyer:
-            q = sim.ground.place(q)
+            q = sim.placed(q)
             q[2] += height + (0.0 if sim.config.gantry is None else sim.config.gantry.clearance)
         return self.start(q)
 

@@ -137,7 +137,7 @@ class StartRequest:
             q[:7] = _sized("base_pose", self.base_pose, 7)
         elif robot.free_flyer:
             q[2] -= _lowest(robot, q) if self.positions else 0.0
-            q = sim.ground.place(q)
+            q = sim.placed(q)
         if self.base_twist:
             v[:6] = in_own_axes(q[3:7], _sized("base_twist", self.base_twist, 6), "base_pose")
         return q, v
