@@ -378,7 +378,7 @@ def support_polygon(R, p, vertices, n, patch, ground, work, out):
     if patch < 0:
         return 0
     plane = ground.plane[patch]
-    if ground.counts[patch] == 0 or (plane >= ground.field.first and work.field_corners[0] * (1 - work.whole[0]) == 0):
+    if ground.counts[patch] == 0 or (plane >= ground.field.first and work.whole[0]):
         return copy_points(vertices, n, out)
     count = 0
     parts = 0

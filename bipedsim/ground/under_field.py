@@ -88,10 +88,13 @@ def _along(R, i, ground):
 def _below_vertices(R, p, vertices, n, limit, ground, work):
     """Return the triangle whose plane is closest to the vertex above it, and fill ``work.low`` with the distance [m].
 
-    This is for points, lines, and soles that are steep or far from the field.
+    This is for points, lines, and soles that are steep or far from the field. Unless all vertices are above one plane,
+    only the part above this triangle is near its plane: further away the plane may be above the foot.
     """
     owner = -1
     work.low[0] = np.inf
+    for a in range(4):
+        work.window[a] = 0
     for k in range(n):
         x = p[0] + R[0, 0] * vertices[k, 0] + R[0, 1] * vertices[k, 1]
         y = p[1] + R[1, 0] * vertices[k, 0] + R[1, 1] * vertices[k, 1]
@@ -103,6 +106,11 @@ def _below_vertices(R, p, vertices, n, limit, ground, work):
         if -limit <= height < work.low[0]:
             work.low[0] = height
             owner = i
+    for k in range(n):
+        x = p[0] + R[0, 0] * vertices[k, 0] + R[0, 1] * vertices[k, 1]
+        y = p[1] + R[1, 0] * vertices[k, 0] + R[1, 1] * vertices[k, 1]
+        i = triangle_at(ground.field, x, y)
+        work.whole[0] = work.whole[0] and i >= 0 and owner >= 0 and ground.plane[i] == ground.plane[owner]
     return owner
 
 

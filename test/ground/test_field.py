@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
-from footing_support import Foot
+from footing_support import BLADE, SOLE, Foot
 from hypothesis import given, settings, strategies as st
 from PIL import Image
 from PIL.TiffImagePlugin import ImageFileDirectory_v2
@@ -157,6 +157,35 @@ def test_a_sole_rests_on_a_face_of_the_roof(
 
 FOOT = Foot(ROUGH)
 
+
+@settings(max_examples=200, deadline=None)
+@given(
+    at=st.tuples(st.floats(-0.6, 0.6), st.floats(-0.6, 0.6)),
+    turn=st.tuples(st.floats(-0.15, 0.15), st.floats(-0.15, 0.15), st.floats(-3.0, 3.0)),
+    high=st.floats(0.001, 0.1),
+    vertices=st.sampled_from([SOLE, BLADE]),
+)
+def test_a_foot_above_steep_cells_is_above_the_plane_of_its_polygon(
+    at: tuple[float, float], turn: tuple[float, float, float], high: float, vertices: np.ndarray
+) -> None:
+    """The plane of a steep triangle under one corner is above the rest of the sole, which must not touch it there."""
+    R = pin.exp3(np.array([turn[0], turn[1], 0.0])) @ pin.exp3(np.array([0.0, 0.0, turn[2]]))
+    x, y = (a.ravel() for a in np.meshgrid(np.linspace(-0.1, 0.1, 81), np.linspace(-0.05, 0.05, 41)))
+    sole = np.column_stack([x, 0.0 * y if len(vertices) == 2 else y, 0.0 * x]) @ R.T + [*at, 0.0]
+    z = float((STEEP.height(*sole[:, :2].T) - sole[:, 2]).max()) + high
+    foot = Foot(STEEP, vertices)
+    position = np.array([*at, z])
+    patch = foot.patch(position, rotation=R)
+    assert patch >= 0
+    if len(vertices) == 2 or high > 0.03:
+        plane = foot.ground.plane[patch]
+        polygon = foot.support(position, patch, R)
+        world = np.column_stack([polygon, np.zeros(len(polygon))]) @ R.T + position
+        heights = (world - foot.ground.point[plane]) @ foot.ground.rotation[plane][:, 2]
+        assert heights.min(initial=np.inf) > -2e-3
+
+
+STEEP = Ground(field=HeightField(np.random.default_rng(4).uniform(0.0, 0.04, (31, 31)), 0.08))
 
 # --- files ---
 
