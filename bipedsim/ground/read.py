@@ -20,7 +20,7 @@ from bipedsim.ground.ground import Ground
 from bipedsim.ground.heights import SUFFIXES, HeightGrid, read_heights
 from bipedsim.ground.names import GROUNDS
 from bipedsim.ground.patch import Patch, axes_of_normal, checked_friction
-from bipedsim.ground.scene import Terrain, read_terrain
+from bipedsim.ground.scene import GroundPieces, read_terrain
 from bipedsim.ground.terrains import FieldGrid, Terrains
 from bipedsim.ground.tiling import tiles
 from bipedsim.plates import PlateConfig, check_plates
@@ -43,9 +43,9 @@ class _GroundPart:
         """Return the patches of this part of the ground."""
         return type(self).make(**vars(self)).patches
 
-    def terrain(self) -> Terrain:
+    def terrain(self) -> GroundPieces:
         """Return this part of the ground."""
-        return Terrain(self.patches())
+        return GroundPieces(self.patches())
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class PatchConfig(_GroundPart):
         if self.normal is not None and self.rpy is not None:
             yield ConfigError("give one of them", "normal and rpy")
 
-    def numbered(self, i: int) -> Terrain:
+    def numbered(self, i: int) -> GroundPieces:
         """Return the patch, with the default name ``patch i``."""
         if self.rpy is not None:
             axes = pin.rpy.rpyToMatrix(*self.rpy)
@@ -73,7 +73,7 @@ class PatchConfig(_GroundPart):
             axes = axes_of_normal([0.0, 0.0, 1.0] if self.normal is None else list(self.normal))
         region = None if self.region is None else np.array(self.region)
         friction = self.friction_static, self.friction_dynamic
-        return Terrain((Patch(np.array(self.point), axes, region, *friction, name=self.name or f"patch {i}"),))
+        return GroundPieces((Patch(np.array(self.point), axes, region, *friction, name=self.name or f"patch {i}"),))
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class SceneConfig:
         if self.file is None:
             yield ConfigError("has no file. Add the path of an MJCF scene", "file")
 
-    def terrain(self) -> Terrain:
+    def terrain(self) -> GroundPieces:
         """Return the terrain of the file.
 
         Raises:
@@ -185,7 +185,7 @@ class FieldConfig(Terrains):
             names = ", ".join(field.name for field in dataclasses.fields(Terrains))
             yield ConfigError(f"has no heights. Add file, heights or a generator: {names}")
 
-    def terrain(self) -> Terrain:
+    def terrain(self) -> GroundPieces:
         """Return the field as a part of the ground.
 
         Raises:
@@ -207,7 +207,7 @@ class FieldConfig(Terrains):
             rng = np.random.default_rng(self.seed)
             heights = sum((generator.heights(points, rng) for generator in self.generators()), heights + self.offset)
         friction = self.friction_static, self.friction_dynamic
-        return Terrain(
+        return GroundPieces(
             field=HeightField(
                 heights, cells[0], self.centre, *friction, yaw=math.radians(self.yaw_deg), cell_y=cells[1]
             )
@@ -262,7 +262,7 @@ def make_ground(values: Mapping[str, Any], where: str, folder: Path | None = Non
 
 
 def _built(config: GroundConfig, where: str) -> Ground:
-    parts: list[tuple[str, Callable[[], Terrain]]] = [
+    parts: list[tuple[str, Callable[[], GroundPieces]]] = [
         (key, part.terrain)
         for key in ("flat", "slope", "stairs", "tiles", "mjcf", "field")
         if (part := getattr(config, key)) is not None

@@ -22,7 +22,7 @@ UPRIGHT = 1e-9
 WAYS = ("x", "y", "z")
 
 
-class Terrain(NamedTuple):
+class GroundPieces(NamedTuple):
     """Part of a ground.
 
     Attributes:
@@ -36,12 +36,12 @@ class Terrain(NamedTuple):
 
 def read_terrain(
     file: Path, leave_out: Sequence[str] = (), friction: tuple[float | None, float | None] | None = None
-) -> Terrain:
+) -> GroundPieces:
     """Read the terrain of an MJCF file, as MuJoCo's compiler understands it.
 
-    Terrain consists of the shapes of the world and of bodies without joints that anything can touch. MuJoCo's rule for
-    friction is kept: a shape of higher priority than the sole decides, and its value becomes that of the patch. For
-    equal priorities, the friction of the sole applies, which the import of a robot takes from its file.
+    The terrain is made of the shapes of the world and of bodies without joints, if anything can touch them. A shape of
+    positive priority decides the friction, as in MuJoCo. Otherwise the friction of the sole applies, which the import
+    of a robot takes from its file.
 
     Args:
         file: The file.
@@ -81,7 +81,7 @@ class _Scene:
             if name not in names:
                 raise UnknownNameError("shape or body", name, sorted(names), f"{file}: leave_out")
 
-    def terrain(self) -> Terrain:
+    def terrain(self) -> GroundPieces:
         """Return the terrain, and warn about the parts of the file that are left out."""
         patches: list[Patch] = []
         fields: list[HeightField] = []
@@ -114,7 +114,7 @@ class _Scene:
                 f"{self._file}: the ground has no {some(omitted)}. To switch this warning off, put the names into "
                 "leave_out of the ground (docs/ground.md)"
             )
-        return Terrain(tuple(patches), fields[0] if fields else None)
+        return GroundPieces(tuple(patches), fields[0] if fields else None)
 
     def _name(self, kind: str, index: int) -> str:
         name = self._mj.mj_id2name(self._m, getattr(self._mj.mjtObj, f"mjOBJ_{kind.upper()}"), index)

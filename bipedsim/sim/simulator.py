@@ -261,19 +261,11 @@ class Simulator:
         """
         if q is None:
             nominal = self.robot.q_nominal
-            q = self.placed(nominal) if self.robot.free_flyer else nominal
+            q = placed(self, nominal) if self.robot.free_flyer else nominal
         q, v = checked_state(self.robot, self.dynamics, q, np.zeros(self.robot.model.nv) if v is None else v)
         for participant in self.participants.values():
             participant.check_start(self, q, v)
         return q.copy(), v.copy()
-
-    def placed(self, q: Array) -> Array:
-        """Return ``q`` (nq,) of the robot on z = 0, moved to the ground at the origin and out of a rough height field.
-
-        Raises:
-            ConfigError: There is no ground at the origin.
-        """
-        return placed(self.robot, self.ground, self.reactions.touching, q)
 
     def closed_at(self, q: Array) -> Array:
         """Return ``q`` (nq,) with rotations of length 1 and closed chains closed."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.spatial import Delaunay
 
 from bipedsim.ground import Ground
 from bipedsim.model import Robot, Sole, sole_placements
 from bipedsim.numerics import Array
-from bipedsim.touch import Touching
+
+if TYPE_CHECKING:
+    from bipedsim.sim.simulator import Simulator
 
 CLEAR = 1e-6
 """Depth in a height field [m] up to which a robot is not raised; it is the rounding on level fields."""
@@ -18,25 +22,24 @@ ATTEMPTS = 20
 """Largest number of times that a robot is raised, by the depth of its deepest body each time."""
 
 
-def placed(robot: Robot, ground: Ground, touching: Touching | None, q: Array) -> Array:
-    """Return ``q`` (nq,) of a robot on z = 0, moved to the origin of ``ground``.
+def placed(sim: Simulator, q: Array) -> Array:
+    """Return ``q`` (nq,) of a simulated robot on z = 0, moved to the ground at the origin.
 
     On a rough height field the robot is then raised along the vertical, until its soles and bodies are above it.
 
     Args:
-        robot: The robot.
-        ground: The ground.
-        touching: Contacts of the bodies; None if only the soles can touch the ground.
+        sim: The simulation.
         q: Free-flyer configuration (nq,).
 
     Raises:
         ConfigError: There is no ground at the origin.
     """
+    ground, touching = sim.ground, sim.reactions.touching
     q = ground.place(q)
     if ground.field is None:
         return q
     for _ in range(ATTEMPTS):
-        depth = _sole_depth(robot, ground, q)
+        depth = _sole_depth(sim.robot, ground, q)
         if touching is not None:
             depth = max(depth, *touching.depths(q).values(), 0.0)
         if depth <= CLEAR:

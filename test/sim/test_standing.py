@@ -8,7 +8,7 @@ import pytest
 from bipedsim.control import make_controller
 from bipedsim.ground import Ground, HeightField, get_ground, make_ground
 from bipedsim.model import foot_poses, load_robot
-from bipedsim.sim import Simulator
+from bipedsim.sim import Simulator, placed
 
 ROBOT = load_robot("talos")
 
@@ -34,7 +34,7 @@ def clearance(sim: Simulator, q: np.ndarray) -> float:
 @pytest.mark.parametrize("seed", range(4))
 def test_soles_and_bodies_are_above_a_rough_field(seed: int) -> None:
     sim = Simulator(ROBOT, rough(0.03, seed))
-    q = sim.placed(ROBOT.q_nominal)
+    q = placed(sim, ROBOT.q_nominal)
     assert -1e-3 < clearance(sim, q) < 0.02
     assert sim.reactions.touching is not None
     assert max([0.0, *sim.reactions.touching.depths(q).values()]) < 1e-5
@@ -53,9 +53,9 @@ def test_the_mean_plane_is_that_of_the_slope_below_the_roughness() -> None:
 @pytest.mark.parametrize("name", ["flat", "slope", "stairs", "tiles", "rough"])
 def test_starts_elsewhere_are_those_of_the_ground(name: str) -> None:
     ground = get_ground(name)
-    np.testing.assert_array_equal(Simulator(ROBOT, ground).placed(ROBOT.q_nominal), ground.place(ROBOT.q_nominal))
+    np.testing.assert_array_equal(placed(Simulator(ROBOT, ground), ROBOT.q_nominal), ground.place(ROBOT.q_nominal))
     level = make_ground({"field": {"sloped": {"slope": 0.1}}}, "field")
-    q = Simulator(ROBOT, level).placed(ROBOT.q_nominal)
+    q = placed(Simulator(ROBOT, level), ROBOT.q_nominal)
     np.testing.assert_allclose(q, level.place(ROBOT.q_nominal), atol=1e-12)
 
 
