@@ -259,11 +259,11 @@ class ChangedWarning(UserWarning):
 
 
 class OmittedWarning(UserWarning):
-    """A recording contains data that its tables and figures cannot show."""
+    """A recording contains data that its tables and figures cannot show, or a scene parts that a ground cannot have."""
 
 
 def warn_omitted(message: str) -> None:
-    """Report data that tables and figures of a recording omit."""
+    """Report data that tables and figures of a recording omit, or parts of a scene that a ground omits."""
     warnings.warn(OmittedWarning(message), stacklevel=2)
 
 

@@ -302,7 +302,9 @@ def from_folder(text: str, folder: Path | None) -> str:
 
 def is_path(text: str) -> bool:
     """Return whether a text is the path of a file and not a name."""
-    return not text.lstrip().startswith("{") and ("/" in text or text.endswith((".yaml", ".yml", ".npy", ".png")))
+    return not text.lstrip().startswith("{") and (
+        "/" in text or text.endswith((".yaml", ".yml", ".npy", ".png", ".tif", ".tiff", ".xml"))
+    )
 
 
 def flow_text(values: Mapping[str, Any]) -> str:

@@ -19,7 +19,19 @@ NEGLIGIBLE = 1e-3
 """Mass of a body between world and robot that counts as none, as a fraction of the total mass."""
 
 
-def _compiled(file: Path, notes: Notes) -> Any:
+def compiled_mjcf(file: Path, notes: Notes | None = None) -> tuple[Any, Any]:
+    """Compile an MJCF file without textures and, if necessary, without its missing meshes.
+
+    Args:
+        file: The file.
+        notes: Receives what is left out. Without it, missing height fields and meshes of the world are errors.
+
+    Returns:
+        The module mujoco, and its model.
+
+    Raises:
+        ConfigError: MuJoCo is not installed, or cannot compile the file.
+    """
     try:
         import mujoco
     except ImportError as error:
@@ -27,7 +39,7 @@ def _compiled(file: Path, notes: Notes) -> Any:
     refused = (ValueError, RuntimeError, mujoco.FatalError)
     parts = dict(_parts(file, "", set()))
     try:
-        return _read(mujoco, file, parts).compile()
+        return mujoco, _read(mujoco, file, parts).compile()
     except refused:
         # The file may refer to missing files, or to shapes of a scene that includes it.
         pass
@@ -35,7 +47,7 @@ def _compiled(file: Path, notes: Notes) -> Any:
     try:
         spec = _read(mujoco, file, parts)
         missing += _leave_out_missing(spec, file, list(dict.fromkeys(path.parent for path, _ in parts.values())), notes)
-        return spec.compile()
+        return mujoco, spec.compile()
     except refused as error:
         lacking = f"; missing meshes: {some(missing)}" if missing else ""
         raise ConfigError(f"MuJoCo cannot read this file: {error}{lacking}", file) from error
@@ -63,12 +75,16 @@ def _read(mujoco: Any, file: Path, parts: dict[str, tuple[Path, str]]) -> Any:
     return spec
 
 
-def _leave_out_missing(spec: Any, file: Path, folders: list[Path], notes: Notes) -> list[str]:
+def _leave_out_missing(spec: Any, file: Path, folders: list[Path], notes: Notes | None) -> list[str]:
     """Delete elements that refer to missing files, shapes or bodies; return the names of missing meshes.
+
+    Without ``notes``, height fields and meshes of the world are kept, so that the compiler refuses the file.
 
     Meshes that MuJoCo does not find are searched as those of a URDF, in the folders of all parts of the file.
     """
+    strict, notes = notes is None, Notes() if notes is None else notes
     geoms, bodies = {geom.name for geom in spec.geoms}, {body.name for body in spec.bodies}
+    of_world = {geom.meshname for geom in spec.worldbody.geoms} if strict else set()
     dangling = [pair for pair in spec.pairs if not {pair.geomname1, pair.geomname2} <= geoms]
     if dangling:
         names = sorted({name for pair in dangling for name in (pair.geomname1, pair.geomname2)} - geoms)
@@ -90,10 +106,10 @@ def _leave_out_missing(spec: Any, file: Path, folders: list[Path], notes: Notes)
     missing: dict[str, str] = {}
     for mesh in [mesh for mesh in spec.meshes if mesh.file]:
         path = found(mesh)
-        if path is None:
+        if path is None and mesh.name not in of_world:
             missing[mesh.name or Path(mesh.file).stem] = mesh.file
             spec.delete(mesh)
-        else:
+        elif path is not None:
             mesh.file = str(path.absolute())
     spec.strippath = False
     if missing:
@@ -104,7 +120,13 @@ def _leave_out_missing(spec: Any, file: Path, folders: list[Path], notes: Notes)
     # Neither textures nor skins influence the motion.
     for material in spec.materials:
         material.textures = [""] * len(material.textures)
-    lacking = [field for field in spec.hfields if field.file and found(field) is None]
+    lacking = []
+    for field in [field for field in spec.hfields if field.file]:
+        path = found(field)
+        if path is not None:
+            field.file = str(path.absolute())
+        elif not strict:
+            lacking.append(field)
     for geom in [geom for geom in spec.geoms if geom.hfieldname in [field.name for field in lacking]]:
         spec.delete(geom)
     for asset in (*spec.textures, *spec.skins, *lacking):
@@ -133,10 +155,8 @@ class MjcfModel:
     """
 
     def __init__(self, file: Path, notes: Notes) -> None:
-        self.m = m = _compiled(file, notes)
-        import mujoco
-
-        self.mj = mujoco
+        self.mj, self.m = compiled_mjcf(file, notes)
+        m = self.m
         self.title = bytes(m.names).split(b"\0", 1)[0].decode(errors="replace")
         self._file = file
         self.bodies = self._robot(file, notes)

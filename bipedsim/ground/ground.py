@@ -19,6 +19,8 @@ from bipedsim.plates import PlateConfig
 
 COPLANAR = 1e-6
 """Tolerance of normals [rad] and heights [m] for patches in one plane."""
+FOOTPRINT = 0.3
+"""Radius of the part of a rough height field that defines the mean plane under a robot [m]."""
 STEEPEST = 1e-6
 """Smallest z of the unit normal; steeper patches are walls, which the plan view does not contain."""
 
@@ -250,6 +252,8 @@ class Ground:
     def pose_on(self, x: float, y: float, yaw: float = 0.0) -> pin.SE3:
         """Return a frame on the ground at (x, y) [m]: z along the normal, x along the heading ``yaw`` [rad].
 
+        On a rough height field, the ground is its mean plane within ``FOOTPRINT``.
+
         Raises:
             ConfigError: There is no ground at (x, y).
         """
@@ -260,12 +264,17 @@ class Ground:
             raise ConfigError(f"there is no ground; its patches are: {self._listed()}", where)
         i = int(np.nanargmax(heights))
         patch = self._patch(x, y, i)
+        z = float(heights[i])
+        if self.field is not None and i == len(self.patches):
+            mean = self.field.mean_plane(x, y, FOOTPRINT)
+            if mean is not None and (mean.normal_world != patch.normal_world).any():
+                patch, z = mean, float(mean.point_world[2])
         n = patch.normal_world
         c, s = math.cos(yaw), math.sin(yaw)
         forward = np.array([c, s, -(n[0] * c + n[1] * s) / n[2]])
         forward /= np.linalg.norm(forward)
         axes = np.column_stack([forward, np.cross(n, forward), n])
-        return pin.SE3(axes, np.array([float(x), float(y), heights[i]]))
+        return pin.SE3(axes, np.array([float(x), float(y), z]))
 
     def _patch(self, x: float, y: float, i: int) -> Patch:
         """Return patch ``i`` or, as the last one, the plane of the field at (x, y) [m]."""

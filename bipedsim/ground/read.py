@@ -17,15 +17,20 @@ from bipedsim.config import Polygon, Vector, from_file, from_mapping, in_braces,
 from bipedsim.errors import ConfigError
 from bipedsim.ground.field import HeightField
 from bipedsim.ground.ground import Ground
+from bipedsim.ground.heights import SUFFIXES, HeightGrid, read_heights
 from bipedsim.ground.names import GROUNDS
-from bipedsim.ground.patch import Patch, axes_of_normal
+from bipedsim.ground.patch import Patch, axes_of_normal, checked_friction
+from bipedsim.ground.scene import GroundPieces, read_terrain
 from bipedsim.ground.terrains import FieldGrid, Terrains
 from bipedsim.ground.tiling import tiles
-from bipedsim.numerics import Array
 from bipedsim.plates import PlateConfig, check_plates
 
-IMAGES = (".png", ".npy")
-"""Suffixes of files with heights."""
+CELL = 0.05
+"""Distance of two heights of a field [m], unless the ground file or the file of heights contains another one."""
+SCENE = ".xml"
+"""Suffix of MJCF scenes."""
+OTHER_FORMATS = (*SUFFIXES, SCENE)
+"""Suffixes of files that describe a ground without the keys of a ground file."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,10 @@ class _GroundPart:
     def patches(self) -> tuple[Patch, ...]:
         """Return the patches of this part of the ground."""
         return type(self).make(**vars(self)).patches
+
+    def terrain(self) -> GroundPieces:
+        """Return this part of the ground."""
+        return GroundPieces(self.patches())
 
 
 @dataclass(frozen=True)
@@ -56,7 +65,7 @@ class PatchConfig(_GroundPart):
         if self.normal is not None and self.rpy is not None:
             yield ConfigError("give one of them", "normal and rpy")
 
-    def numbered(self, i: int) -> tuple[Patch, ...]:
+    def numbered(self, i: int) -> GroundPieces:
         """Return the patch, with the default name ``patch i``."""
         if self.rpy is not None:
             axes = pin.rpy.rpyToMatrix(*self.rpy)
@@ -64,7 +73,7 @@ class PatchConfig(_GroundPart):
             axes = axes_of_normal([0.0, 0.0, 1.0] if self.normal is None else list(self.normal))
         region = None if self.region is None else np.array(self.region)
         friction = self.friction_static, self.friction_dynamic
-        return (Patch(np.array(self.point), axes, region, *friction, name=self.name or f"patch {i}"),)
+        return GroundPieces((Patch(np.array(self.point), axes, region, *friction, name=self.name or f"patch {i}"),))
 
 
 @dataclass(frozen=True)
@@ -123,18 +132,47 @@ class TilesConfig(_GroundPart):
 
 
 @dataclass(frozen=True)
+class SceneConfig:
+    """``mjcf``: the terrain of a MuJoCo scene."""
+
+    file: str | None = param(None, "MJCF file; its planes, static boxes and height field are the ground", path=True)
+    leave_out: tuple[str, ...] = param((), "names of shapes and bodies that are not part of the ground")
+    friction_static: float | None = param(None, "Coulomb friction while sticking, instead of that of the file")
+    friction_dynamic: float | None = param(None, "the same while sliding; default friction_static")
+
+    def problems(self) -> Iterator[ConfigError]:
+        """Yield a missing file."""
+        if self.file is None:
+            yield ConfigError("has no file. Add the path of an MJCF scene", "file")
+
+    def terrain(self) -> GroundPieces:
+        """Return the terrain of the file.
+
+        Raises:
+            ConfigError: The file cannot be read, or a value is wrong.
+        """
+        friction = checked_friction(self.friction_static, self.friction_dynamic, "friction")
+        return read_terrain(Path(str(self.file)), self.leave_out, None if friction[0] is None else friction)
+
+
+@dataclass(frozen=True)
 class FieldConfig(Terrains):
     """``field``: heights on a grid, from a file, from a list, or from generators; all of these are added."""
 
     file: str | None = param(
-        None, "heights as .npy, rows along x, or as .png of 8 or 16 bit, which has x to the right and y up", path=True
+        None,
+        "heights as .npy, rows along x; as .png of 8 or 16 bit, or as GeoTIFF in metres, with x to the right and y up",
+        path=True,
     )
     heights: tuple[tuple[float, ...], ...] | None = param(None, "heights in rows along x: heights[i][j] at (i, j)")
     scale: float = param(1.0, "metres per unit of the file, and for an image metres from black to white")
     offset: float = param(0.0, "height that is added", unit="m")
-    cell: float = param(0.05, "distance of two heights", unit="m", low=1e-3, high=1e3)
+    cell: float | None = param(
+        None, "distance of two heights; default that of a GeoTIFF, else 0.05", unit="m", low=1e-3, high=1e3
+    )
     size: tuple[float, float] = param((10.0, 10.0), "edges along x and y without a file", unit="m", low=1e-3)
     centre: tuple[float, float] = param((0.0, 0.0), "position of the middle", unit="m")
+    yaw_deg: float = param(0.0, "angle from world x to the x axis of the field", unit="deg")
     seed: int = param(0, "seed of the generators", low=0, high=2**31 - 1)
     friction_static: float | None = param(None, "Coulomb friction while sticking, instead of the sole's")
     friction_dynamic: float | None = param(None, "the same while sliding; default friction_static")
@@ -147,49 +185,33 @@ class FieldConfig(Terrains):
             names = ", ".join(field.name for field in dataclasses.fields(Terrains))
             yield ConfigError(f"has no heights. Add file, heights or a generator: {names}")
 
-    def field(self) -> HeightField:
-        """Return the field.
+    def terrain(self) -> GroundPieces:
+        """Return the field as a part of the ground.
 
         Raises:
             ConfigError: The file cannot be read, or a value is wrong.
         """
         if self.file is not None:
-            heights = self.scale * read_heights(Path(self.file))
+            grid = read_heights(Path(self.file))
         elif self.heights is not None:
             rows = {len(row) for row in self.heights}
             if len(rows) != 1:
                 raise ConfigError("must have rows of the same length", "heights", sorted(rows))
-            heights = self.scale * np.array(self.heights)
+            grid = HeightGrid(np.array(self.heights))
         else:
-            heights = np.zeros(FieldGrid.of_size(self.size, self.cell).x.shape)
+            grid = HeightGrid(np.zeros(FieldGrid.of_size(self.size, self.cell or CELL).x.shape))
+        cells = (self.cell, self.cell) if self.cell is not None else grid.cells or (CELL, CELL)
+        heights = self.scale * grid.heights
         if heights.ndim == 2 and heights.size:
-            grid = FieldGrid.of_size(
-                ((heights.shape[0] - 1) * self.cell, (heights.shape[1] - 1) * self.cell), self.cell
-            )
+            points = FieldGrid.of_shape(heights.shape, cells)
             rng = np.random.default_rng(self.seed)
-            heights = sum((generator.heights(grid, rng) for generator in self.generators()), heights + self.offset)
-        return HeightField(heights, self.cell, self.centre, self.friction_static, self.friction_dynamic)
-
-
-def read_heights(path: Path) -> Array:
-    """Return the numbers of a file (X, Y), those of an image from 0 to 1.
-
-    Raises:
-        ConfigError: The file is missing, damaged, or not one of ``IMAGES``.
-    """
-    try:
-        if path.suffix == ".npy":
-            return np.asarray(np.load(path, allow_pickle=False), dtype=np.float64)
-        if path.suffix == ".png":
-            from PIL import Image
-
-            with Image.open(path) as image:
-                grey = image if image.mode in ("L", "I", "I;16", "I;16B") else image.convert("L")
-                full = 255.0 if grey.mode == "L" else 65535.0
-                return np.asarray(grey, dtype=np.float64)[::-1].T / full
-    except (OSError, ValueError, TypeError, EOFError) as error:
-        raise ConfigError(f"cannot be read as heights: {error}", "file", str(path)) from error
-    raise ConfigError(f"must end in {' or '.join(IMAGES)}", "file", str(path))
+            heights = sum((generator.heights(points, rng) for generator in self.generators()), heights + self.offset)
+        friction = self.friction_static, self.friction_dynamic
+        return GroundPieces(
+            field=HeightField(
+                heights, cells[0], self.centre, *friction, yaw=math.radians(self.yaw_deg), cell_y=cells[1]
+            )
+        )
 
 
 @dataclass(frozen=True)
@@ -200,6 +222,7 @@ class GroundConfig:
     slope: SlopeConfig | None = param(None, "an inclined plane")
     stairs: StairsConfig | None = param(None, "a floor and stairs")
     tiles: TilesConfig | None = param(None, "a floor and tiles of random heights")
+    mjcf: SceneConfig | None = param(None, "the terrain of a MuJoCo scene")
     patches: tuple[PatchConfig, ...] | None = param(None, "pieces of planes")
     field: FieldConfig | None = param(None, "heights on a grid")
     force_plates: tuple[PlateConfig, ...] = param((), "force plates in it (docs/force_plates.md)")
@@ -239,33 +262,35 @@ def make_ground(values: Mapping[str, Any], where: str, folder: Path | None = Non
 
 
 def _built(config: GroundConfig, where: str) -> Ground:
-    parts: list[tuple[str, Callable[[], tuple[Patch, ...]]]] = [
-        (key, part.patches)
-        for key in ("flat", "slope", "stairs", "tiles")
+    parts: list[tuple[str, Callable[[], GroundPieces]]] = [
+        (key, part.terrain)
+        for key in ("flat", "slope", "stairs", "tiles", "mjcf", "field")
         if (part := getattr(config, key)) is not None
     ]
     parts += [(f"patches[{i}]", partial(entry.numbered, i)) for i, entry in enumerate(config.patches or ())]
     patches: list[Patch] = []
+    fields: list[HeightField] = []
     faults = []
     for key, build in parts:
         try:
-            patches += build()
+            terrain = build()
         except ConfigError as error:
             faults.append(error.within(f"{where}: {key}"))
-    field = None
-    try:
-        field = None if config.field is None else config.field.field()
-    except ConfigError as error:
-        faults.append(error.within(f"{where}: field"))
+            continue
+        patches += terrain.patches
+        fields += [] if terrain.field is None else [terrain.field]
+    if len(fields) > 1:
+        problem = "a ground has one height field, and the MJCF file has one. Remove the key, or leave out the other"
+        faults.append(ConfigError(problem, f"{where}: field"))
     together(faults)
-    return Ground(tuple(patches), where, config.force_plates, field)
+    return Ground(tuple(patches), where, config.force_plates, fields[0] if fields else None)
 
 
 def ground_values(spec: str | Path | Mapping[str, Any]) -> dict[str, Any]:
     """Return a ground as a mapping with the keys of a ground file.
 
     Args:
-        spec: Name, path of a ground file, file of heights, mapping, or a mapping as YAML text in braces.
+        spec: Name, path of a ground file, file of heights, MJCF scene, mapping, or a mapping as YAML text in braces.
 
     Raises:
         UnknownNameError: The name is unknown; the message lists the names.
@@ -275,11 +300,11 @@ def ground_values(spec: str | Path | Mapping[str, Any]) -> dict[str, Any]:
     if values is not None:
         return values
     path = GROUNDS.find(cast("str | Path", spec))
-    return _of_heights(path) if path.suffix in IMAGES else read_yaml(path)
+    return _of_other_format(path) if path.suffix in OTHER_FORMATS else read_yaml(path)
 
 
 def get_ground(spec: str | Path | Mapping[str, Any]) -> Ground:
-    """Return a ground by name, from a ground file, from a mapping, or from heights with the defaults of ``field``.
+    """Return a ground by name, from a ground file, from a mapping, or from heights or an MJCF scene.
 
     Args:
         spec: As for :func:`ground_values`.
@@ -292,12 +317,14 @@ def get_ground(spec: str | Path | Mapping[str, Any]) -> Ground:
     if values is not None:
         return make_ground(values, "ground")
     path = GROUNDS.find(cast("str | Path", spec))
-    return make_ground(_of_heights(path), str(path)) if path.suffix in IMAGES else read_ground(path)
+    if path.suffix in OTHER_FORMATS:
+        return make_ground(_of_other_format(path), str(path))
+    return read_ground(path)
 
 
-def _of_heights(path: Path) -> dict[str, Any]:
-    """Return the ground of a file of heights with the defaults of ``field``."""
-    return {"field": {"file": str(path)}}
+def _of_other_format(path: Path) -> dict[str, Any]:
+    """Return the content of a ground file that reads a file of heights or an MJCF scene with the defaults."""
+    return {"mjcf" if path.suffix == SCENE else "field": {"file": str(path)}}
 
 
 def _inline(spec: str | Path | Mapping[str, Any]) -> dict[str, Any] | None:

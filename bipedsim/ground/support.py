@@ -120,7 +120,8 @@ def make_work(ground: GroundArrays, n_max: int, width: float = 0.5) -> SupportWo
     nodes = 0
     if ground.field.heights.size:
         # The plan view of the sole, and of what it may touch when it is tilted.
-        nodes = (int(((1.0 + STEEPEST_FACE) * width + NEAR) / ground.field.cell) + 4) ** 2
+        reach = (1.0 + STEEPEST_FACE) * width + NEAR
+        nodes = (int(reach / ground.field.cell_x) + 4) * (int(reach / ground.field.cell_y) + 4)
         # A node, and two crossings of each of the three edges that start at it.
         corners += 7 * nodes + n_max
     sizes = {"M": 2 * (n_max + int(ground.counts.max())) + 2, "C": corners, "S": corners + 6, "N": nodes}
@@ -377,7 +378,7 @@ def support_polygon(R, p, vertices, n, patch, ground, work, out):
     if patch < 0:
         return 0
     plane = ground.plane[patch]
-    if ground.counts[patch] == 0 or (plane >= ground.field.first and work.field_corners[0] * (1 - work.whole[0]) == 0):
+    if ground.counts[patch] == 0 or (plane >= ground.field.first and work.whole[0]):
         return copy_points(vertices, n, out)
     count = 0
     parts = 0

@@ -22,7 +22,7 @@ class FieldGrid(NamedTuple):
 
     Attributes:
         x, y: (X, Y) positions relative to the centre [m].
-        cell: Distance of two heights [m].
+        cell: Distance of two heights [m]; the larger one if they differ.
     """
 
     x: Array
@@ -32,10 +32,15 @@ class FieldGrid(NamedTuple):
     @classmethod
     def of_size(cls, size: tuple[float, float], cell: float) -> FieldGrid:
         """Return the grid with these edges (2,) [m], rounded to whole cells."""
-        counts = [max(round(edge / cell), 1) for edge in size]
-        axes = [(np.arange(n + 1) - 0.5 * n) * cell for n in counts]
+        nx, ny = (max(round(edge / cell), 1) + 1 for edge in size)
+        return cls.of_shape((nx, ny), (cell, cell))
+
+    @classmethod
+    def of_shape(cls, shape: tuple[int, ...], cells: tuple[float, float]) -> FieldGrid:
+        """Return the grid of this shape (X, Y) with these distances along x and y [m]."""
+        axes = [(np.arange(n) - 0.5 * (n - 1)) * cell for n, cell in zip(shape, cells, strict=True)]
         x, y = np.meshgrid(*axes, indexing="ij")
-        return cls(x, y, cell)
+        return cls(x, y, max(cells))
 
     def off_platform(self, size: float) -> Array:
         """Return the distance (X, Y) of each point from a square of edge ``size`` at the centre [m], 0 inside."""
@@ -87,15 +92,18 @@ class Sloped:
 
 @dataclass(frozen=True)
 class PyramidSloped:
-    """``pyramid_sloped``: a pyramid with a platform on top, 0 high at its foot."""
+    """``pyramid_sloped``: a hill that is 0 high at the border, with its top cut off level."""
 
-    slope: float = param(0.2, "rise per distance towards the centre, negative for a pit", low=-1.0, high=1.0)
-    platform_size: float = param(1.0, "edge of the platform", unit="m", low=0.0)
+    slope: float = param(0.2, "rise per distance along both axes, negative for a pit", low=-1.0, high=1.0)
+    platform_size: float = param(1.0, "edge of the platform; its corners are as high as it is", unit="m", low=0.0)
 
     def heights(self, grid: FieldGrid, rng: np.random.Generator) -> Array:
         """Return the heights (X, Y) [m]."""
-        down = grid.off_platform(self.platform_size)
-        return np.asarray(self.slope * (min(down[0].max(), down[:, 0].max()) - np.minimum(down, down[0].min())))
+        half_x, half_y = -grid.x[0, 0], -grid.y[0, 0]
+        # The product is the shape of legged_gym and Isaac Lab. Only the lines through the centre have this slope.
+        share = (1.0 - abs(grid.x) / half_x) * (1.0 - abs(grid.y) / half_y)
+        corner = np.prod([max(1.0 - 0.5 * self.platform_size / half, 0.0) for half in (half_x, half_y)])
+        return np.asarray(self.slope * half_x * np.clip(share, 0.0, corner))
 
 
 @dataclass(frozen=True)
@@ -177,14 +185,13 @@ class SteppingStones:
 class Waves:
     """``wave``: sines along x and y."""
 
-    num_waves: int = param(1, "number of waves along each edge", low=1, high=1000)
+    num_waves: int = param(1, "number of waves along the edge in y; those along x are as long", low=1, high=1000)
     amplitude: float = param(0.05, "half of the height from valley to top", unit="m")
 
     def heights(self, grid: FieldGrid, rng: np.random.Generator) -> Array:
         """Return the heights (X, Y) [m]; 0 at the centre."""
-        turn = 2.0 * np.pi * self.num_waves
-        along, across = (np.sin(turn * a / max(float(np.ptp(a)), grid.cell)) for a in (grid.x, grid.y))
-        return np.asarray(0.5 * self.amplitude * (along + across))
+        number = 2.0 * np.pi * self.num_waves / float(np.ptp(grid.y))
+        return np.asarray(0.5 * self.amplitude * (np.sin(number * grid.x) + np.sin(number * grid.y)))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bipedsim.ground.field import highest_near, triangle_at
+from bipedsim.ground.field import along_field, highest_near, triangle_at
 from bipedsim.numerics import MERGE, kernel
 
 NEAR = 0.02
@@ -88,10 +88,13 @@ def _along(R, i, ground):
 def _below_vertices(R, p, vertices, n, limit, ground, work):
     """Return the triangle whose plane is closest to the vertex above it, and fill ``work.low`` with the distance [m].
 
-    This is for points, lines, and soles that are steep or far from the field.
+    This is for points, lines, and soles that are steep or far from the field. Unless all vertices are above one plane,
+    only the part above this triangle is near its plane: further away the plane may be above the foot.
     """
     owner = -1
     work.low[0] = np.inf
+    for a in range(4):
+        work.window[a] = 0
     for k in range(n):
         x = p[0] + R[0, 0] * vertices[k, 0] + R[0, 1] * vertices[k, 1]
         y = p[1] + R[1, 0] * vertices[k, 0] + R[1, 1] * vertices[k, 1]
@@ -103,6 +106,11 @@ def _below_vertices(R, p, vertices, n, limit, ground, work):
         if -limit <= height < work.low[0]:
             work.low[0] = height
             owner = i
+    for k in range(n):
+        x = p[0] + R[0, 0] * vertices[k, 0] + R[0, 1] * vertices[k, 1]
+        y = p[1] + R[1, 0] * vertices[k, 0] + R[1, 1] * vertices[k, 1]
+        i = triangle_at(ground.field, x, y)
+        work.whole[0] = work.whole[0] and i >= 0 and owner >= 0 and ground.plane[i] == ground.plane[owner]
     return owner
 
 
@@ -127,30 +135,33 @@ def _place_nodes(R, p, vertices, n, far, ground, work):
     i = triangle_at(f, p[0], p[1])
     deepest = 0.0 if i < 0 else max(height_above(ground, i, p[0], p[1], p[2]), 0.0)
     deepest += NEAR + STEEPEST_FACE * work.width[0]
+    tilt_u, tilt_v = along_field(f, R[0, 2], R[1, 2])
     left, right, front, back = np.inf, -np.inf, -np.inf, np.inf
     for k in range(n):
         x = p[0] + R[0, 0] * vertices[k, 0] + R[0, 1] * vertices[k, 1]
         y = p[1] + R[1, 0] * vertices[k, 0] + R[1, 1] * vertices[k, 1]
-        left, right = min(left, x, x - deepest * R[0, 2]), max(right, x, x - deepest * R[0, 2])
-        back, front = min(back, y, y - deepest * R[1, 2]), max(front, y, y - deepest * R[1, 2])
+        u, v = along_field(f, x - f.x, y - f.y)
+        left, right = min(left, u, u - deepest * tilt_u), max(right, u, u - deepest * tilt_u)
+        back, front = min(back, v, v - deepest * tilt_v), max(front, v, v - deepest * tilt_v)
     w = work.window
-    w[0] = min(max(int(np.floor((left - f.x) / f.cell)), 0), nx - 1)
-    w[1] = min(max(int(np.ceil((right - f.x) / f.cell)), 0), nx - 1)
-    w[2] = min(max(int(np.floor((back - f.y) / f.cell)), 0), ny - 1)
-    w[3] = min(max(int(np.ceil((front - f.y) / f.cell)), 0), ny - 1)
+    w[0] = min(max(int(np.floor(left / f.cell_x)), 0), nx - 1)
+    w[1] = min(max(int(np.ceil(right / f.cell_x)), 0), nx - 1)
+    w[2] = min(max(int(np.floor(back / f.cell_y)), 0), ny - 1)
+    w[3] = min(max(int(np.ceil(front / f.cell_y)), 0), ny - 1)
     columns = w[3] - w[2] + 1
     # Far below a tilted sole, no corner can be part of a face that matters.
     w[1] = min(w[1], w[0] + work.outside.shape[0] // columns - 1)
     if w[1] <= w[0] or w[3] <= w[2]:
         return False
     for i in range(w[0], w[1] + 1):
-        dx = f.x + i * f.cell - p[0]
         for j in range(w[2], w[3] + 1):
             k = (i - w[0]) * columns + j - w[2]
             if not f.kinks[i, j]:
                 work.outside[k] = -1
                 continue
-            dy = f.y + j * f.cell - p[1]
+            along, across = i * f.cell_x, j * f.cell_y
+            dx = f.x + f.cos * along - f.sin * across - p[0]
+            dy = f.y + f.sin * along + f.cos * across - p[1]
             dz = f.heights[i, j] - p[2]
             x = R[0, 0] * dx + R[1, 0] * dy + R[2, 0] * dz
             y = R[0, 1] * dx + R[1, 1] * dy + R[2, 1] * dz
@@ -306,8 +317,10 @@ def closest_on_field(x, y, z, reach, ground, point):
     nearest = np.inf
     owner = -1
     within = False
-    for i in range(max(int((x - reach - f.x) / f.cell), 0), min(int((x + reach - f.x) / f.cell), nx - 2) + 1):
-        for j in range(max(int((y - reach - f.y) / f.cell), 0), min(int((y + reach - f.y) / f.cell), ny - 2) + 1):
+    along, across = along_field(f, x - f.x, y - f.y)
+    left, right, back, front = along - reach, along + reach, across - reach, across + reach
+    for i in range(max(int(left / f.cell_x), 0), min(int(right / f.cell_x), nx - 2) + 1):
+        for j in range(max(int(back / f.cell_y), 0), min(int(front / f.cell_y), ny - 2) + 1):
             for t in range(f.first + 2 * (i * (ny - 1) + j), f.first + 2 * (i * (ny - 1) + j) + 2):
                 height = height_above(ground, t, x, y, z)
                 if height * height >= nearest or height < 0.0:

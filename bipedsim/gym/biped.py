@@ -32,7 +32,7 @@ from bipedsim.model import (
     start_configuration,
 )
 from bipedsim.numerics import Array
-from bipedsim.sim import Command, Simulator
+from bipedsim.sim import Command, Simulator, placed
 
 Numbers = NDArray[np.float32]
 
@@ -183,7 +183,7 @@ class BipedEnv(Env[Numbers, Numbers]):
             q[2] -= min(float(pose.act(vertex)[2]) for sole, pose in soles for vertex in _corners(sole.vertices))
         elif robot.loops:
             v[:] = 0.0
-        return self.sim.ground.place(q), v
+        return placed(self.sim, q), v
 
     def step(self, action: Numbers) -> tuple[Numbers, float, bool, bool, dict[str, Any]]:
         """Command the joint targets of ``action`` (nu,) for one step.

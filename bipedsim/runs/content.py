@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bipedsim.config import Files, code_content, digest_of, in_braces, own_content, read_yaml
+from bipedsim.config import Files, code_content, digest_of, in_braces, own_content, read_xml, read_yaml
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.control import find_controller
 from bipedsim.errors import BipedSimError
@@ -63,7 +63,10 @@ def _add(digests: dict[str, str], parts: Iterable[tuple[str, Any]], folders: lis
         elif isinstance(value, str) and name in _TABLES:
             path = _TABLES[name].find(value)
             digests[f"{name} {value}"] = digest_of(path)
-            _add(digests, read_yaml(path).items(), [path.parent, *folders])
+            if path.suffix == ".xml":
+                _add_files(digests, _named_in_scene(path), [path.parent, *folders])
+            elif not path.suffix or path.suffix in _YAML:
+                _add(digests, read_yaml(path).items(), [path.parent, *folders])
         elif isinstance(value, Mapping) and name in _TABLES:
             _add(digests, value.items(), folders)
         else:
@@ -83,10 +86,20 @@ def _add_files(digests: dict[str, str], value: Any, folders: list[Path]) -> None
         if path is None or text in digests:
             continue
         digests[text] = digest_of(path)
-        if path.suffix in _YAML:
-            # The code that uses this file reports the error if it cannot be read.
-            with suppress(BipedSimError):
+        # The code that uses this file reports the error if it cannot be read.
+        with suppress(BipedSimError):
+            if path.suffix in _YAML:
                 _add_files(digests, read_yaml(path), [path.parent, *folders])
+            elif path.suffix == ".xml":
+                _add_files(digests, _named_in_scene(path), [path.parent, *folders])
+
+
+def _named_in_scene(path: Path) -> list[str]:
+    """Return the files that an MJCF scene includes, and those of its height fields."""
+    root = read_xml(path)[0]
+    folders = [compiler.get(key, "") for compiler in root.iter("compiler") for key in ("meshdir", "assetdir")]
+    files = [element.get("file", "") for tag in ("include", "hfield") for element in root.iter(tag)]
+    return [str(Path(folder, file)) for file in files if file for folder in ("", *filter(None, folders))]
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -28,7 +28,7 @@ FIELDS = {
     JOINTS: ("joint_position", "joint_velocity", "joint_effort"),
     IMU: ("imu_orientation", "imu_angular_velocity", "imu_linear_acceleration"),
     ANKLES: ("foot_wrench",),
-    HEIGHTS: ("height_scan",),
+    HEIGHTS: ("height_scan", "scan_up"),
 }
 """Quantities that each sensor measures: attributes of :class:`bipedsim.sim.Observation`."""
 LOST, LATE, STUCK, NAN, OFFSET, SCALED = "lost", "late", "stuck", "nan", "offset", "scaled"

@@ -26,7 +26,7 @@ from bipedsim.plates import parse_plates
 from bipedsim.recording import ABSENT_MODE, COLUMNS, OBJECT_COMPONENTS, Recording
 from bipedsim.runs.faults import FIELDS, Fault
 from bipedsim.runs.saved_step import settings_of
-from bipedsim.sim import Simulator, read_gantry
+from bipedsim.sim import Simulator, placed, read_gantry
 
 FORMAT = "bipedsim run 1"
 _PACKAGES = ("bipedsim", "numpy", "numba", "pin")
@@ -337,7 +337,7 @@ def _begin_robot(
     if robot.free_flyer:
         posed = bool(np.isfinite(recording.base_pose[first]).all())
         q[:7] = recording.base_pose[first] if posed else q[:7]
-        q = q if posed else sim.ground.place(q)
+        q = q if posed else placed(sim, q)
         notes.append(f"the base begins {'as recorded' if posed else 'standing on the ground'}, at rest")
     sim.reset(q, v)
     rest = np.arange(first + 1, len(recording))

@@ -14,7 +14,7 @@ from bipedsim.runs.faults import JOINTS, FaultSchedule
 from bipedsim.runs.pushes import Push, PushSchedule
 from bipedsim.runs.replay import describe_action, describe_move, describe_push, describe_run
 from bipedsim.runs.saved_step import watch
-from bipedsim.sim import Observation, Simulator
+from bipedsim.sim import Observation, Simulator, placed
 
 
 class Rollout:
@@ -79,7 +79,7 @@ class Rollout:
         sim = self.sim
         q = start_configuration(sim.robot, posture)
         if sim.robot.free_flyer:
-            q = sim.ground.place(q)
+            q = placed(sim, q)
             q[2] += height + (0.0 if sim.config.gantry is None else sim.config.gantry.clearance)
         return self.start(q)
 

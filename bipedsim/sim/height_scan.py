@@ -37,6 +37,7 @@ class _Scan(NamedTuple):
         line: (n + 1, S) delayed measurements. head: (1,) row written next.
         bias: (1,) of all points [m].
         heights: (S,) the measurement [m].
+        up_line: (n + 1, 3) delayed verticals in the axes of the base. up: (3,) the measurement.
     """
 
     ground: GroundArrays
@@ -46,6 +47,8 @@ class _Scan(NamedTuple):
     head: Annotated[Integers, 1]
     bias: Annotated[Array, 1]
     heights: Annotated[Array, "S"]
+    up_line: Annotated[Array, "n", 3]
+    up: Annotated[Array, 3]
 
 
 @entry
@@ -60,6 +63,13 @@ def _measure(boxed: Any, q: Array, normal: Array, first: bool) -> None:
     size = np.sqrt(x * x + y * y)
     c, d = (x / size, y / size) if size > 0.0 else (1.0, 0.0)
     now = (head + 1) % rows
+    s.up_line[head, 0] = 2.0 * (q[3] * q[5] - q[6] * q[4])
+    s.up_line[head, 1] = 2.0 * (q[4] * q[5] + q[6] * q[3])
+    s.up_line[head, 2] = 1.0 - 2.0 * (q[3] * q[3] + q[4] * q[4])
+    if first:
+        for r in range(rows):
+            s.up_line[r] = s.up_line[head]
+    s.up[:] = s.up_line[now]
     for i in range(s.points.shape[0]):
         ahead, left = s.points[i]
         z, patch = surface(s.ground, q[0] + c * ahead - d * left, q[1] + d * ahead + c * left)
@@ -73,7 +83,7 @@ def _measure(boxed: Any, q: Array, normal: Array, first: bool) -> None:
 
 
 class HeightScan:
-    """Measure the height of the base above the ground at points around it.
+    """Measure the height of the base above the ground at points around it, without errors of attitude.
 
     Args:
         points: (S, 2) x ahead and y to the left of the base, in its heading frame [m].
@@ -84,10 +94,13 @@ class HeightScan:
     Attributes:
         points: (S, 2) the points.
         heights: (S,) the last measurement [m], ``inf`` where there is no ground; always the same array.
+        up: (3,) vertical in the axes of the base at the time of ``heights``; always the same array.
 
     Raises:
         ConfigError: The points are not finite numbers of this shape.
     """
+
+    _STATE = ("line", "head", "bias", "heights", "up_line", "up")
 
     def __init__(self, points: ArrayLike, ground: Ground, params: NoiseParams, control_dt: float) -> None:
         places = np.array(points, dtype=np.float64)
@@ -101,7 +114,7 @@ class HeightScan:
             params=part_of(NoiseParams, params),
             points=places,
         )
-        self.points, self.heights = places, self._scan.heights
+        self.points, self.heights, self.up = places, self._scan.heights, self._scan.up
         self._normal = np.zeros(len(places))
         self._noisy = params.height_noise > 0.0
         self._generator = np.random.Generator(np.random.Philox(0))
@@ -122,7 +135,7 @@ class HeightScan:
 
     def state(self) -> dict[str, Any]:
         """Return a copy of the state on which the next measurements depend."""
-        arrays = {name: getattr(self._scan, name).copy() for name in ("line", "head", "bias", "heights")}
+        arrays = {name: getattr(self._scan, name).copy() for name in self._STATE}
         return {"generator": self._generator.bit_generator.state, "arrays": arrays}
 
     def set_state(self, state: dict[str, Any]) -> None:

@@ -33,6 +33,8 @@ class Observation:
             in the ankle frame: in stance, sum f_z = weight above the ankles.
         height_scan: (S,) height of the base above the ground at the points of the sensor [m], ``inf`` where there is
             no ground; empty unless the simulation was asked for it (:class:`bipedsim.sim.Simulator`).
+        scan_up: (3,) vertical in the axes of the base at the time of ``height_scan``, without which a scan has no
+            points in the base frame (:func:`bipedsim.sim.scan_points`); empty without a scan.
     """
 
     t: float
@@ -44,11 +46,14 @@ class Observation:
     imu_linear_acceleration: Annotated[Array, 3]
     foot_wrench: Annotated[Array, "K", 6]
     height_scan: Annotated[Array, "S"] = field(default_factory=lambda: np.zeros(0))
+    scan_up: Annotated[Array, "U"] = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
     def zeros(cls, nu: int, n_feet: int) -> Observation:
         """Return an observation at rest without a height scan: zeros, and the identity quaternion."""
-        return zeros_of(cls, {"nu": nu, "K": n_feet, "S": 0}, t=0.0, imu_orientation=np.array([0.0, 0.0, 0.0, 1.0]))
+        return zeros_of(
+            cls, {"nu": nu, "K": n_feet, "S": 0, "U": 0}, t=0.0, imu_orientation=np.array([0.0, 0.0, 0.0, 1.0])
+        )
 
     def copy(self) -> Observation:
         """Return an independent copy."""

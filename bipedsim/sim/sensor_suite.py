@@ -51,7 +51,7 @@ class SensorSuite(Participant):
             self._noise = Noise(hardware, self._sensors.observation, control_dt, seed, offsets)
         self._scan = scan
         if scan is not None:
-            self.observation.height_scan = scan.heights
+            self.observation.height_scan, self.observation.scan_up = scan.heights, scan.up
         self._effort, self._contact, self._acceleration = effort, tick.result, tick.acceleration
         self._still = np.zeros(plant.model.nv)
         self._placed = -1

@@ -32,6 +32,7 @@ from bipedsim.sim.pushes import Pushes
 from bipedsim.sim.reactions import Reactions
 from bipedsim.sim.sensor_suite import SensorSuite
 from bipedsim.sim.snapshot import Snapshot, check_form, form_of
+from bipedsim.sim.standing import placed
 from bipedsim.sim.tick import Tick
 from bipedsim.sim.truth import GroundTruth, ground_truth
 
@@ -260,7 +261,7 @@ class Simulator:
         """
         if q is None:
             nominal = self.robot.q_nominal
-            q = self.ground.place(nominal) if self.robot.free_flyer else nominal
+            q = placed(self, nominal) if self.robot.free_flyer else nominal
         q, v = checked_state(self.robot, self.dynamics, q, np.zeros(self.robot.model.nv) if v is None else v)
         for participant in self.participants.values():
             participant.check_start(self, q, v)

@@ -17,7 +17,7 @@ from bipedsim.config import from_mapping, param
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import Robot, start_configuration
 from bipedsim.numerics import Array
-from bipedsim.sim import Simulator
+from bipedsim.sim import Simulator, placed
 from bipedsim_ros.loop.sim_loop import SimLoop
 
 Numbers3 = tuple[float, float, float]
@@ -137,7 +137,7 @@ class StartRequest:
             q[:7] = _sized("base_pose", self.base_pose, 7)
         elif robot.free_flyer:
             q[2] -= _lowest(robot, q) if self.positions else 0.0
-            q = sim.ground.place(q)
+            q = placed(sim, q)
         if self.base_twist:
             v[:6] = in_own_axes(q[3:7], _sized("base_twist", self.base_twist, 6), "base_pose")
         return q, v

@@ -96,9 +96,12 @@ class SensorPublishers:
         self, node: Node, robot: Robot, ft_sign: float, make: Make = publisher, height_points: Array | None = None
     ) -> None:
         self._heights: _OnDemandPublisher | None = None
+        self._height_points: _OnDemandPublisher | None = None
         if height_points is not None:
             writer = conversions.HeightScanWriter(height_points)
             self._heights = _OnDemandPublisher(node, make, topics.HEIGHT_SCAN, writer.write)
+            cloud = conversions.HeightPointsWriter(height_points)
+            self._height_points = _OnDemandPublisher(node, make, topics.HEIGHT_POINTS, cloud.write)
         imu = conversions.ImuWriter(topics.IMU.frame_of(imu=robot.imu_frame))
         chains = Chains(robot) if robot.loops else None
         self._joint_writer = conversions.JointStateWriter(robot.joint_names, topics.JOINT_STATES.frame, chains)
@@ -140,9 +143,11 @@ class SensorPublishers:
         for k, ankle in enumerate(self._ankles):
             ankle.publish(t_ns, self._ft_sign * observation.foot_wrench[k])
 
-    def _publish_heights(self, observation: Observation, _t_ns: int) -> None:
+    def _publish_heights(self, observation: Observation, t_ns: int) -> None:
         if self._heights is not None:
             self._heights.publish(observation)
+        if self._height_points is not None:
+            self._height_points.publish(observation, t_ns)
 
     def _publish_joints(self, observation: Observation, t_ns: int) -> int:
         out_ns = time.monotonic_ns()

@@ -14,9 +14,21 @@ from bipedsim.model import Chains
 from bipedsim.numerics import Array, Indices
 from bipedsim.recording import CONTACT_FIELDS
 from bipedsim.recording.bag import NS_PER_S, Encoder, blank, labelled
-from bipedsim.sim import Observation
-from bipedsim_ros.wire.topics import ANKLE_WRENCH, CONTACT, HEIGHT_SCAN, IMU, JOINT_STATES, VELOCITY, Topic
+from bipedsim.sim import Observation, scan_points
+from bipedsim_ros.wire.topics import (
+    ANKLE_WRENCH,
+    CONTACT,
+    HEIGHT_POINTS,
+    HEIGHT_SCAN,
+    IMU,
+    JOINT_STATES,
+    VELOCITY,
+    Topic,
+)
 from bipedsim_ros.wire.wire import Layout, MessageError, WireReader
+
+FLOAT32 = np.dtype("<f4")
+"""Type of the coordinates in a point cloud, ``sensor_msgs/msg/PointField.FLOAT32``."""
 
 if TYPE_CHECKING:
     from bipedsim.contact import ContactResult
@@ -141,6 +153,39 @@ class HeightScanWriter:
         """Return the message for the heights of ``observation`` [m]."""
         self._rows[:, 2] = observation.height_scan
         return self._wire.write(0, self._rows.ravel())
+
+
+class HeightPointsWriter:
+    """Writes the points of the height scan as point clouds, for elevation maps and RViz.
+
+    Args:
+        points: (S, 2) points in the heading frame of the base [m].
+    """
+
+    def __init__(self, points: Array) -> None:
+        self._points = points
+        size = 3 * FLOAT32.itemsize
+        fields = [
+            blank(
+                "sensor_msgs/msg/PointField", {"name": name, "offset": i * FLOAT32.itemsize, "datatype": 7, "count": 1}
+            )
+            for i, name in enumerate("xyz")
+        ]
+        fixed = {
+            "header.frame_id": HEIGHT_POINTS.frame,
+            "height": 1,
+            "width": len(points),
+            "fields": fields,
+            "point_step": size,
+            "row_step": size * len(points),
+            "data": np.zeros(size * len(points), dtype=np.uint8),
+        }
+        self._wire = Encoder(HEIGHT_POINTS.msgtype, fixed, ("data",))
+
+    def write(self, observation: Observation, t_ns: int) -> bytes:
+        """Return the message for the scan of ``observation``, stamped ``t_ns`` [ns]."""
+        points = scan_points(self._points, observation.height_scan, observation.scan_up)
+        return self._wire.write(t_ns, points.astype(FLOAT32).ravel().view(np.uint8))
 
 
 class HeightScanReader:

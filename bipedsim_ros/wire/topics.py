@@ -149,6 +149,7 @@ class Topic:
         yield from map(self.of, feet) if self.per_foot else (self.name,)
 
 
+_CLOUD = "sensor_msgs/msg/PointCloud2"
 _JOINT_STATE, _WRENCH, _POINT = (
     "sensor_msgs/msg/JointState",
     "geometry_msgs/msg/WrenchStamped",
@@ -193,6 +194,15 @@ HEIGHT_SCAN = Topic(
     "with `height_scan: [length, width, resolution]`: x, y of each point in the heading frame of the base, and the "
     "height of the base above the ground there [m]",
     requested=NEWEST_OF_ANY,
+    sporadic=True,
+)
+HEIGHT_POINTS = Topic(
+    "/height_scan/points",
+    _CLOUD,
+    ROBOT,
+    "with `height_scan`: the same points of the ground, x, y, z (float32) in the frame of the base [m]; NaN where "
+    "there is no ground",
+    frame=BASE_FRAME,
     sporadic=True,
 )
 SOLE_WRENCH = Topic(

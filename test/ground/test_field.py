@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import math
+import zlib
 from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 import pytest
-from footing_support import Foot
+from footing_support import BLADE, SOLE, Foot
 from hypothesis import given, settings, strategies as st
 from PIL import Image
+from PIL.TiffImagePlugin import ImageFileDirectory_v2
 
 from bipedsim.errors import ConfigError
 from bipedsim.ground import (
@@ -155,7 +158,104 @@ def test_a_sole_rests_on_a_face_of_the_roof(
 FOOT = Foot(ROUGH)
 
 
+@settings(max_examples=200, deadline=None)
+@given(
+    at=st.tuples(st.floats(-0.6, 0.6), st.floats(-0.6, 0.6)),
+    turn=st.tuples(st.floats(-0.15, 0.15), st.floats(-0.15, 0.15), st.floats(-3.0, 3.0)),
+    high=st.floats(0.001, 0.1),
+    vertices=st.sampled_from([SOLE, BLADE]),
+)
+def test_a_foot_above_steep_cells_is_above_the_plane_of_its_polygon(
+    at: tuple[float, float], turn: tuple[float, float, float], high: float, vertices: np.ndarray
+) -> None:
+    """The plane of a steep triangle under one corner is above the rest of the sole, which must not touch it there."""
+    R = pin.exp3(np.array([turn[0], turn[1], 0.0])) @ pin.exp3(np.array([0.0, 0.0, turn[2]]))
+    x, y = (a.ravel() for a in np.meshgrid(np.linspace(-0.1, 0.1, 81), np.linspace(-0.05, 0.05, 41)))
+    sole = np.column_stack([x, 0.0 * y if len(vertices) == 2 else y, 0.0 * x]) @ R.T + [*at, 0.0]
+    z = float((STEEP.height(*sole[:, :2].T) - sole[:, 2]).max()) + high
+    foot = Foot(STEEP, vertices)
+    position = np.array([*at, z])
+    patch = foot.patch(position, rotation=R)
+    assert patch >= 0
+    if len(vertices) == 2 or high > 0.03:
+        plane = foot.ground.plane[patch]
+        polygon = foot.support(position, patch, R)
+        world = np.column_stack([polygon, np.zeros(len(polygon))]) @ R.T + position
+        heights = (world - foot.ground.point[plane]) @ foot.ground.rotation[plane][:, 2]
+        assert heights.min(initial=np.inf) > -2e-3
+
+
+STEEP = Ground(field=HeightField(np.random.default_rng(4).uniform(0.0, 0.04, (31, 31)), 0.08))
+
 # --- files ---
+
+BY_GDAL = (
+    "eNrz9NRi4GBgYBBkYGBkZmAEsliBmBHKZgFiJihbAYiZoWyQDjYoG4QFGVnAdBuQEEUSF0MyRxyqxhaIZZDU2ELZzEAcjMTma+YB"
+    "07eAuKmFh4ENSH8C4vXtzGC3KAEVbmxnYpADspOA7MYlTGA1DSAD4OCBPYS+YM9ADMiScASrFgp2hAkxgl3EDvYEiM0IpZlYNraL"
+    "geQ5NrazM4gxsHGAxPuUGXhA9IsUFjCtqewaEhRsYamgrxAa4qtQlZ+XqmBs5FcDEa1h0LUEAoaKOckbElNSLK4cMFi4oJGR7Y1E"
+    "o8vy9s7eIJmYM/MYNW4sVFXX3Muu94xBSeQpa0tLjYRUQ0NjYyMjw5IbXIwAgZs20A=="
+)
+"""A GeoTIFF of 5 x 4 pixels of 0.5 m by 0.25 m, EPSG:25832, Float32 with DEFLATE, predictor 3 and a NODATA value."""
+
+
+def geotiff(path: Path, pixels: np.ndarray, tags: dict[int, object]) -> Path:
+    """Write a GeoTIFF with Pillow."""
+    info = ImageFileDirectory_v2()
+    for tag, value in tags.items():
+        info.tagtype[tag] = 2 if isinstance(value, str) else 3 if tag == 34735 else 12
+        info[tag] = value  # type: ignore[assignment]
+    Image.fromarray(pixels).save(path, tiffinfo=info)
+    return path
+
+
+def geo_keys(**values: int) -> tuple[int, ...]:
+    """Return the directory of GeoKeys with short values."""
+    numbers = {"model": 1024, "linear": 3076, "vertical": 4099}
+    return (1, 1, 0, len(values), *(part for key, value in values.items() for part in (numbers[key], 0, 1, value)))
+
+
+def test_a_geotiff_of_gdal_is_read(tmp_path: Path) -> None:
+    (tmp_path / "h.tif").write_bytes(zlib.decompress(base64.b64decode(BY_GDAL)))
+    field = get_ground(tmp_path / "h.tif").field
+    assert field is not None
+    assert (field.cell, field.cell_y) == (0.5, 0.25)
+    expected = np.arange(20.0).reshape(4, 5) ** 2 / 64.0
+    np.testing.assert_array_equal(field.heights, expected[::-1].T)
+    # The first row of the file is in the north.
+    assert field.height(-1.0, 0.375) == expected[0, 0]
+    finer = make_ground({"field": {"file": str(tmp_path / "h.tif"), "cell": 0.1, "scale": 0.5}}, "here").field
+    assert finer is not None
+    assert (finer.cell, finer.cell_y, finer.heights[0, -1]) == (0.1, 0.1, 0.0)
+    assert finer.heights[-1, 0] == 0.5 * expected[-1, -1]
+
+
+def test_geotiffs_are_in_metres_north_up_and_whole(tmp_path: Path) -> None:
+    pixels = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, -9999.0]], dtype=np.float32)
+    right = {33550: (0.5, 0.2, 0.0), 34735: geo_keys(model=1, linear=9001, vertical=9001), 42113: "-32767"}
+    matrix = [0.5, 0.0, 0.0, 7.0, 0.0, -0.2, 0.0, 8.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+    by_matrix = {key: value for key, value in right.items() if key != 33550} | {34264: tuple(matrix)}
+    for tags in (right, by_matrix):
+        field = get_ground(geotiff(tmp_path / "h.tiff", pixels, tags)).field
+        assert field is not None
+        assert (field.cell, field.cell_y) == (0.5, 0.2)
+        np.testing.assert_array_equal(field.heights, pixels[::-1].T)
+    plain = get_ground(geotiff(tmp_path / "h.tif", (pixels > 3.0).astype(np.uint8), {})).field
+    assert plain is not None
+    assert (plain.cell, plain.cell_y, plain.heights.max()) == (0.05, 0.05, 1.0)
+    rotated = (0.4, 0.3, *matrix[2:])
+    for wrong in (
+        {34735: geo_keys(model=2)},
+        {34735: geo_keys(model=1, linear=9003)},
+        {34735: geo_keys(model=1, vertical=9002)},
+        {42113: "-9999"},
+        {33550: (0.0, 0.2, 0.0)},
+    ):
+        with pytest.raises(ConfigError):
+            get_ground(geotiff(tmp_path / "h.tif", pixels, right | wrong))
+    with pytest.raises(ConfigError):
+        get_ground(geotiff(tmp_path / "h.tif", pixels, by_matrix | {34264: rotated}))
+    with pytest.raises(ConfigError):
+        get_ground(geotiff(tmp_path / "h.tif", np.zeros((4, 4, 3), dtype=np.uint8), right))
 
 
 def test_numpy_and_images_are_read(tmp_path: Path) -> None:
@@ -178,7 +278,7 @@ def test_numpy_and_images_are_read(tmp_path: Path) -> None:
 
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:
-    for name, content in {"a.npy": b"x", "b.png": b"x", "c.npy": None}.items():
+    for name, content in {"a.npy": b"x", "b.png": b"x", "c.npy": None, "d.tif": b"x", "e.tif": None}.items():
         if content is not None:
             (tmp_path / name).write_bytes(content)
         with pytest.raises(ConfigError) as caught:
@@ -231,8 +331,12 @@ def test_shapes_of_generators() -> None:
     np.testing.assert_allclose(stairs[[0, 30, 31, 33, 34, 60], 7], [0.0, 0.0, 0.1, 0.1, 0.2, 1.0], atol=1e-12)
     np.testing.assert_allclose(heights(sloped={"slope": 0.2})[:, 3], 0.2 * x, atol=1e-12)
     pyramid = heights(pyramid_sloped={"slope": 0.2, "platform_size": 1.0})
-    np.testing.assert_allclose(pyramid[:, 30], 0.2 * np.minimum(3.0 - abs(x), 2.5), atol=1e-9)
-    np.testing.assert_array_equal(pyramid, pyramid.T)
+    # Isaac Lab: height_max xx yy, cut off at the height of the corners of the platform.
+    along = 1.0 - abs(x) / 3.0
+    expected = 0.2 * 3.0 * np.minimum(np.outer(along, along), (2.5 / 3.0) ** 2)
+    np.testing.assert_allclose(pyramid, expected, atol=1e-12)
+    np.testing.assert_allclose(heights(pyramid_sloped={"slope": -0.2}), -expected, atol=1e-12)
+    assert not heights(pyramid_sloped={"platform_size": 9.0}).any()
     steps = heights(pyramid_stairs={"step_width": 0.5, "step_height": -0.1, "platform_size": 1.0})
     np.testing.assert_allclose(steps[[0, 4, 5, 25, 30], 30], [0.0, 0.0, -0.1, -0.5, -0.5], atol=1e-12)
     rough = heights(random_uniform={"min_height": -0.02, "max_height": 0.03, "step": 0.01, "downsampled_scale": 0.2})
@@ -245,6 +349,16 @@ def test_shapes_of_generators() -> None:
     assert (stones[25:36, 25:36] == 0.0).all()
     rectangles = heights(discrete_obstacles={"max_height": 0.1, "num_rects": 40})
     assert set(np.round(rectangles.ravel(), 9)) == {-0.1, -0.05, 0.0, 0.05, 0.1}
+
+
+def test_waves_are_as_long_along_both_axes() -> None:
+    """Isaac Lab: the wave length is the edge in y over the number of waves."""
+    field = make_ground(
+        {"field": {"cell": 0.1, "size": [6.0, 4.0], "wave": {"num_waves": 2, "amplitude": 0.1}}}, "here"
+    )
+    x, y = np.random.default_rng(0).integers([-30, -20], [31, 21], (50, 2)).T / 10.0
+    expected = 0.05 * (np.sin(np.pi * x) + np.sin(np.pi * y))
+    np.testing.assert_allclose(field.height(x * (1 - 1e-12), y * (1 - 1e-12)), expected, atol=1e-9)
 
 
 def test_generators_are_added() -> None:

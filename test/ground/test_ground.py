@@ -160,7 +160,7 @@ def test_arrays_hold_every_patch() -> None:
     assert np.array_equal(arrays.mu_static, [np.nan, 0.3, 0.9], equal_nan=True)
     assert np.array_equal(arrays.mu_dynamic, [np.nan, 0.2, 0.9], equal_nan=True)
     assert arrays.plane.tolist() == [0, 1, 0]
-    for array in (*arrays[:-1], *arrays.field[1::4]):
+    for array in (*arrays[:-1], arrays.field.heights, arrays.field.tops):
         assert array.flags.c_contiguous
         assert array.dtype in (np.float64, np.int64)
     assert Ground.flat().arrays().region.shape == (1, 1, 2)
@@ -272,7 +272,8 @@ patches:
 
 def test_the_example_of_the_documentation_is_a_ground(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "ground.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    example, of_scene = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    assert "mjcf:" in of_scene
     patches = get_ground(write(tmp_path, example)).patches
     stairs = ["floor", *(f"step {i}" for i in range(1, 6))]
     tiles = ["floor", *(f"tile {i} {j}" for i in range(10) for j in range(4))]

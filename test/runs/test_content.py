@@ -96,6 +96,27 @@ def test_a_ground_of_the_command_line_brings_its_files(ground: Any, folder: Path
     assert "./other.yaml" in run_content([("ground", ground)])
 
 
+@pytest.mark.parametrize("direct", [True, False])
+def test_a_scene_brings_its_files(folder: Path, direct: bool) -> None:
+    (folder / "maps").mkdir()
+    (folder / "maps" / "hills.png").write_bytes(b"image")
+    (folder / "maps" / "assets").mkdir()
+    (folder / "maps" / "assets" / "stones.bin").write_bytes(b"heights")
+    (folder / "maps" / "part.xml").write_text('<mujoco><asset><hfield file="hills.png"/></asset></mujoco>')
+    scene = '<compiler meshdir="assets"/><asset><hfield file="stones.bin"/></asset><include file="part.xml"/>'
+    (folder / "maps" / "scene.xml").write_text(f"<mujoco>{scene}</mujoco>")
+    path = "maps/scene.xml"
+    content = run_content([("ground", path if direct else {"mjcf": {"file": path}})])
+    assert {"part.xml", "hills.png", "assets/stones.bin"} <= set(content)
+    assert ("ground maps/scene.xml" if direct else path) in content
+
+
+@pytest.mark.parametrize("name", ["heights.npy", "heights.png", "heights.tif"])
+def test_a_ground_of_heights_is_a_file(folder: Path, name: str) -> None:
+    (folder / name).write_bytes(b"\x89heights")
+    assert f"ground {name}" in run_content([("ground", name)])
+
+
 def test_a_robot_has_the_same_content_wherever_it_is(folder: Path) -> None:
     def of(robot: str) -> set[str]:
         return {one for name, one in run_content([("robot", robot)]).items() if name.startswith("robot ")}

@@ -13,7 +13,7 @@ from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground, HeightField, make_ground
 from bipedsim.model import load_robot
 from bipedsim.runs.faults import Fault, FaultSchedule
-from bipedsim.sim import Simulator, scan_grid
+from bipedsim.sim import Simulator, scan_grid, scan_points
 
 ROBOT = load_robot("biped14")
 POINTS = scan_grid((1.6, 1.0), 0.1, True)
@@ -43,12 +43,44 @@ def test_heights_are_those_of_the_ground_in_the_heading_frame(at: tuple[float, f
 SIM = Simulator(ROBOT, ROUGH, height_scan=POINTS)
 
 
+@settings(max_examples=30, deadline=None)
+@given(at=st.tuples(st.floats(-2.0, 2.0), st.floats(-2.0, 2.0)), turn=st.tuples(*[st.floats(-1.0, 1.0)] * 3))
+def test_points_in_the_base_frame_are_on_the_ground(at: tuple[float, float], turn: tuple[float, ...]) -> None:
+    base = pin.SE3(pin.exp3(1.5 * np.array(turn)), np.array([*at, 2.0]))
+    q = ROBOT.q_nominal.copy()
+    q[:7] = pin.SE3ToXYZQUAT(base)
+    seen = SIM.reset(q)
+    world = scan_points(POINTS, seen.height_scan, seen.scan_up) @ base.rotation.T + base.translation
+    np.testing.assert_allclose(world[:, 2], ROUGH.height(*world[:, :2].T), atol=1e-9)
+    np.testing.assert_allclose(np.hypot(*(world[:, :2] - at).T), np.hypot(*POINTS.T), atol=1e-12)
+
+
+def test_points_without_ground_and_with_a_vertical_base() -> None:
+    points = scan_points(np.zeros((2, 2)), np.array([1.0, np.inf]), np.array([1.0, 0.0, 0.0]))
+    np.testing.assert_allclose(points, [[-1.0, 0.0, 0.0], [np.nan] * 3])
+
+
+def test_the_attitude_is_as_late_as_the_heights() -> None:
+    sim = Simulator(ROBOT, hardware={"measurement_delay": 0.003}, height_scan=POINTS)
+    turned = ROBOT.q_nominal.copy()
+    turned[:7] = pin.SE3ToXYZQUAT(pin.SE3(pin.exp3(np.array([0.3, 0.2, 0.1])), np.array([0.0, 0.0, 3.0])))
+    v = np.zeros(ROBOT.model.nv)
+    v[3:6] = 1.0, 2.0, 0.5
+    ups, verticals = [sim.reset(turned, v).scan_up.copy()], [pin.XYZQUATToSE3(sim.q[:7]).rotation[2].copy()]
+    for _ in range(8):
+        ups.append(sim.step(np.zeros(ROBOT.nu)).scan_up.copy())
+        verticals.append(pin.XYZQUATToSE3(sim.q[:7]).rotation[2].copy())
+    assert np.linalg.norm(np.subtract(verticals[-1], verticals[0])) > 5e-3
+    np.testing.assert_allclose(ups[3:], verticals[:-3], atol=1e-12)
+    np.testing.assert_allclose(ups[:3], [verticals[0]] * 3, atol=1e-12)
+
+
 def test_no_scan_unless_asked_and_nothing_else_changes() -> None:
     plain, scanning = Simulator(ROBOT, hardware="realistic"), Simulator(ROBOT, hardware="realistic", height_scan=POINTS)
     for _ in range(20):
         a, b = plain.step(np.zeros(ROBOT.nu)), scanning.step(np.zeros(ROBOT.nu))
         for name in a.__slots__:
-            assert name == "height_scan" or np.array_equal(getattr(a, name), getattr(b, name)), name
+            assert name in ("height_scan", "scan_up") or np.array_equal(getattr(a, name), getattr(b, name)), name
     assert a.height_scan.shape == (0,)
     assert b.height_scan.shape == (187,)
 

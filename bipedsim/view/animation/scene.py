@@ -95,9 +95,12 @@ class ViewArtists:
         self._field: Any = None
         if view == "3d":
             if stage.ground.field is not None:
-                look: Any = {"facecolors": SOIL_COLOUR, "edgecolors": SURFACE_COLOUR, "linewidths": 0.3}
+                # The field is drawn above all patches, without the triangles that are below one.
+                look: Any = {"facecolors": SOIL_COLOUR, "edgecolors": SURFACE_COLOUR, "linewidths": 0.3, "zorder": 2.2}
                 self._field = PolyCollection([], **look)
-                self._mesh = stage.ground.field.mesh()
+                vertices, triangles = stage.ground.field.mesh()
+                x, y, z = vertices[triangles].mean(axis=1).T
+                self._mesh = vertices, triangles[z >= stage.ground.height(x, y) - SAME_HEIGHT]
                 ax.add_collection(self._field, autolim=False)
             for patch in stage.ground.patches:
                 face = Polygon(np.zeros((3, 2)), facecolor=SOIL_COLOUR, edgecolor=SURFACE_COLOUR, linewidth=0.6)
@@ -224,6 +227,8 @@ class ViewArtists:
         face.set_xy(self.camera.project(origin + region @ np.array([t1, t2])))
 
 
+SAME_HEIGHT = 1e-9
+"""Height of a patch above a triangle of the height field at which the triangle is hidden [m]."""
 COM_MARKER: Any = {
     "marker": "o",
     "color": "white",

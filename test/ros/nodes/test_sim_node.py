@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
@@ -18,7 +19,7 @@ from nav_msgs.msg import Odometry
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from ros_support import ALL, RosWorld
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import Imu, JointState
+from sensor_msgs.msg import Imu, JointState, PointCloud2, PointField
 from sim_node_support import COMMANDS, Commander, moving, statistics, time_of
 from std_msgs.msg import Float64MultiArray, String
 
@@ -292,6 +293,34 @@ def test_heights_are_published_when_asked_for(ros: RosWorld) -> None:
     np.testing.assert_allclose(np.column_stack([x, y]), scan_grid((0.4, 0.2), 0.1, True), atol=1e-12)
     # The robot stands on a slope of 3 degrees that rises ahead of it.
     np.testing.assert_allclose(height[:5] - height[4], np.tan(np.deg2rad(3.0)) * (x[4] - x[:5]), atol=1e-3)
+
+
+def test_points_of_the_ground_are_published_as_a_cloud(ros: RosWorld) -> None:
+    """In the world, by the true pose of the base, they are on the slope; the slope is too short for the last ones."""
+    clouds = ros.collect(PointCloud2, "/height_scan/points", ALL)
+    poses = ros.collect(Odometry, "/ground_truth/odom", ALL)
+    region = "[[-2.0, -1.0], [0.25, -1.0], [0.25, 1.0], [-2.0, 1.0]]"
+    ground = f"{{patches: [{{rpy: [0.0, -0.1, 0.0], region: {region}}}]}}"
+    ros.start("sim_node", start="immediately", height_scan=[0.8, 0.4, 0.1], ground=ground, rate=100.0)
+    ros.until(lambda: len(clouds) > 20 and len(poses) > 20, "clouds")
+    by_time = {time_of(message): message.pose.pose for message in poses}
+    both = [(cloud, by_time[time_of(cloud)]) for cloud in clouds if time_of(cloud) in by_time]
+    assert both
+    for cloud, pose in both:
+        assert cloud.header.frame_id == "base_link"
+        assert [(f.name, f.offset, f.datatype, f.count) for f in cloud.fields] == [
+            (name, 4 * i, PointField.FLOAT32, 1) for i, name in enumerate("xyz")
+        ]
+        assert (cloud.height, cloud.width, cloud.point_step, cloud.row_step) == (1, 45, 12, 540)
+        assert not cloud.is_dense
+        assert not cloud.is_bigendian
+        points = np.frombuffer(bytes(cloud.data), np.float32).reshape(-1, 3).astype(float)
+        p, o = pose.position, pose.orientation
+        base = pin.XYZQUATToSE3(np.array([p.x, p.y, p.z, o.x, o.y, o.z, o.w]))
+        world = points @ base.rotation.T + base.translation
+        seen = np.isfinite(world).all(axis=1)
+        assert 25 <= seen.sum() <= 40
+        np.testing.assert_allclose(world[seen, 2], np.tan(0.1) * world[seen, 0], atol=1e-5)
 
 
 def test_forces_at_vertices_are_published_when_asked_for_and_add_up(ros: RosWorld) -> None:

@@ -18,6 +18,7 @@ from refusals import refusal
 
 from bipedsim.cli.main import main
 from bipedsim.errors import ConfigError, RecordingError, UnknownNameError
+from bipedsim.ground import make_ground
 from bipedsim.ground.ground import Ground
 from bipedsim.ground.read import get_ground
 from bipedsim.model import Robot, load_robot
@@ -227,6 +228,23 @@ def test_a_height_field_is_drawn_around_the_robot(robot: Robot, recording: Recor
     assert 100 < len(drawn) < len(triangles)
     of_field = {tuple(np.round(corner, 6)) for corner in film.scenes[0].camera.project(vertices)}
     assert {tuple(np.round(corner, 6)) for path in drawn for corner in path} <= of_field
+
+
+def test_a_height_field_is_drawn_above_the_floor_where_it_is_higher(robot: Robot, recording: Recording) -> None:
+    wave = make_ground({"flat": {}, "field": {"cell": 0.1, "size": [4.0, 4.0], "wave": {}}}, "wave")
+    film = Film(stage_of(recording, robot, recording.t[[0]], wave), "3d", "", recording.feet)
+    film.show(0)
+    scene = film.scenes[0]
+    assert wave.field is not None
+    vertices, triangles = wave.field.mesh()
+    # Some triangles have their middle in the floor.
+    high = vertices[triangles].mean(axis=1)[:, 2] > -1e-9
+    assert 0.3 < high.mean() < 0.7
+    assert len(scene._mesh[1]) == high.sum()
+    assert len(scene._field.get_paths()) > 100
+    assert all(
+        scene._field.get_zorder() > artist.get_zorder() for _, face, lines in scene._patches for artist in (face, lines)
+    )
 
 
 @pytest.mark.parametrize(("view", "axis"), [("side", 0), ("front", 1)])

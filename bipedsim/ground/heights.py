@@ -1,0 +1,101 @@
+"""Read heights on a grid from files: numpy arrays, images and GeoTIFF.
+
+The GeoTIFF tags are those of OGC 19-008r4. The tag of missing values is that of GDAL.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bipedsim.errors import ConfigError
+from bipedsim.numerics import Array
+
+TIFF = (".tif", ".tiff")
+SUFFIXES = (".png", ".npy", *TIFF)
+"""Suffixes of files with heights."""
+_PIXEL_SCALE, _TRANSFORMATION, _GEO_KEYS, _NO_DATA = 33550, 34264, 34735, 42113
+_MODEL_TYPE, _LINEAR_UNITS, _VERTICAL_UNITS = 1024, 3076, 4099
+_GEOGRAPHIC, _METRE = 2, 9001
+
+
+class HeightGrid(NamedTuple):
+    """Heights of a file.
+
+    Attributes:
+        heights: (X, Y) [m], those of an image from 0 to 1.
+        cells: Distance of two heights along x and y [m]; None if the file does not contain it.
+    """
+
+    heights: Array
+    cells: tuple[float, float] | None = None
+
+
+def read_heights(path: Path) -> HeightGrid:
+    """Return the heights of a file.
+
+    Raises:
+        ConfigError: The file is missing or damaged, its suffix is not one of ``SUFFIXES``, or a GeoTIFF is not in
+            metres, has several bands or missing values.
+    """
+    if path.suffix not in SUFFIXES:
+        raise ConfigError(f"must end in {', '.join(SUFFIXES)}", "file", str(path))
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        if path.suffix == ".npy":
+            return HeightGrid(np.asarray(np.load(path, allow_pickle=False), dtype=np.float64))
+        with Image.open(path) as image:
+            if path.suffix in TIFF:
+                return _geotiff(image, path)
+            grey = image if image.mode in ("L", "I", "I;16", "I;16B") else image.convert("L")
+            full = 255.0 if grey.mode == "L" else 65535.0
+            return HeightGrid(_along_x(grey) / full)
+    except (OSError, ValueError, TypeError, EOFError, Image.DecompressionBombError) as error:
+        unknown = isinstance(error, UnidentifiedImageError) and path.suffix in TIFF
+        hint = ". Convert it, for example with gdal_translate -ot Float32 -co COMPRESS=DEFLATE" if unknown else ""
+        raise ConfigError(f"cannot be read as heights: {error}{hint}", "file", str(path)) from error
+
+
+def _along_x(image: Any) -> Array:
+    """Return the pixels as an array (X, Y), x to the right and y up."""
+    return np.asarray(image, dtype=np.float64)[::-1].T
+
+
+def _geotiff(image: Any, path: Path) -> HeightGrid:
+    """Return the heights of an open TIFF with one band."""
+    if len(image.getbands()) > 1:
+        raise ConfigError(f"has {len(image.getbands())} bands. Extract the one with heights", "file", str(path))
+    tags = image.tag_v2
+    keys = np.reshape(tags.get(_GEO_KEYS, ())[4:], (-1, 4))
+    values = {int(key): int(value) for key, place, _, value in keys if not place}
+    if values.get(_MODEL_TYPE) == _GEOGRAPHIC:
+        raise ConfigError("has coordinates in degrees. Project it to metres, such as UTM", "file", str(path))
+    for key, kind in ((_LINEAR_UNITS, "horizontal"), (_VERTICAL_UNITS, "vertical")):
+        if values.get(key, _METRE) != _METRE:
+            raise ConfigError(f"has {kind} units other than metres (EPSG {values[key]}). Convert it", "file", str(path))
+    heights = _along_x(image)
+    missing = tags.get(_NO_DATA)
+    if missing is not None:
+        # The tag is text, whose number GDAL compares in the type of the pixels.
+        value = float(str(missing).strip("\0 "))
+        holes = heights == (float(np.float32(value)) if image.mode == "F" else value)
+        if holes.any():
+            problem = f"has {int(holes.sum())} pixels without a height. Fill them, for example with gdal_fillnodata.py"
+            raise ConfigError(problem, "file", str(path))
+    return HeightGrid(heights, _cells(tags, path))
+
+
+def _cells(tags: Any, path: Path) -> tuple[float, float] | None:
+    """Return the size of a pixel of a GeoTIFF [m]; None for a TIFF without it."""
+    if _PIXEL_SCALE in tags:
+        x, y = (float(value) for value in tags[_PIXEL_SCALE][:2])
+        return x, y
+    if _TRANSFORMATION not in tags:
+        return None
+    matrix = np.reshape(tags[_TRANSFORMATION], (4, 4))
+    if matrix[0, 1] or matrix[1, 0] or not matrix[0, 0] > 0.0 > matrix[1, 1]:
+        raise ConfigError("is rotated. Resample it to north up, for example with gdalwarp", "file", str(path))
+    return float(matrix[0, 0]), float(-matrix[1, 1])
