@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from bipedsim.control.policy.config import MINIMAL
 from bipedsim.control.policy.network import open_session
 from bipedsim.errors import ConfigError
 
@@ -38,8 +39,8 @@ def translate(path: Path) -> dict[str, Any]:
     missing = [key for key in _NEEDED if key not in metadata]
     if missing:
         raise ConfigError(
-            "not in the metadata, where mjlab writes them; give the deployment file of the policy, or write one "
-            "(docs/controllers/policy.md) and give the network as its key `network`",
+            "is not in the metadata, where mjlab writes it, so the network does not say what it reads and moves. Write "
+            f"a deployment file next to it (docs/controllers/policy.md): {MINIMAL}",
             f"{path}: {', '.join(missing)}",
         )
     if "anchor_body_name" in metadata:
