@@ -1,7 +1,8 @@
 """Configurations of limxdynamics/tron1-rl-deploy-python: controllers/model/ROBOT/params.yaml, with an encoder.
 
 ``SolefootController`` and ``PointfootController`` have the terms and their order. The networks are those of
-``policy/isaacgym``, whose joints have the order of the file.
+``policy/isaacgym``, whose joints have the order of the file. Commands have the scales of the training
+(tron1-rl-isaacgym), so that they are velocities; the program scales the joystick by ``user_cmd_scales`` instead.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
         "observations": [
             {"term": "encoder"},
             *proprioception,
-            {"term": "velocity_commands"},
+            {"term": "velocity_commands", "scale": [scales["lin_vel"], scales["lin_vel"], scales["ang_vel"]]},
             *([{"term": "constant", "values": unused}] if unused else []),
         ],
         "clip": [-limits["clip_observations"], limits["clip_observations"]],

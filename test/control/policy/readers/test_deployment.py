@@ -576,7 +576,12 @@ def test_limx_tron1(tmp_path: Path, foot: str) -> None:
         damping=[1.5 if sole and "ankle" in name else 3.0 for name in MIXED],
         action={"scale": 0.25, "clip": [-0.2, 0.2]},
         encoders={"latent": latent},
-        observations=[{"term": "latent"}, *seen, {"term": "velocity_commands"}, *unused],
+        observations=[
+            {"term": "latent"},
+            *seen,
+            {"term": "velocity_commands", "scale": [2.0, 2.0, 0.25]},
+            *unused,
+        ],
         clock={"period": 1.0 / 1.3 if sole else 0.5, "start": 0.02},
     )
     file = write(tmp_path / "params.yaml", {"PointfootCfg": own})
