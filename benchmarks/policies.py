@@ -244,7 +244,8 @@ def listed(entry: dict[str, Any], sources: Path) -> Policy:
 
 def policies(names: list[str], sources: Path | None) -> list[Policy]:
     """Return the policies with these names, or all of the list."""
-    added = [Policy(name, Path(file), robot) for name, robot, file in (text.split("=") for text in names if "=" in text)]
+    texts = [text.split("=") for text in names if "=" in text]
+    added = [Policy(name, Path(file), robot) for name, robot, file in texts]
     wanted = {name for name in names if "=" not in name}
     if sources is None:
         return added
