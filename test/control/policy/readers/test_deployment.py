@@ -16,6 +16,7 @@ from refusals import faults_of, refusal
 
 from bipedsim.control import make_controller
 from bipedsim.control.policy.config import MINIMAL
+from bipedsim.control.policy.readers import read_deployment
 from bipedsim.errors import ConfigError
 from bipedsim.model import load_robot
 from bipedsim.sim import Observation
@@ -402,6 +403,43 @@ def test_mjlab(tmp_path: Path) -> None:
     twins(file, write(tmp_path / "own.yaml", own))
     quick = write(tmp_path / "quick.yaml", {"extends": "mjlab.onnx", "period": 0.01})
     assert make_controller("policy", biped(), {"file": str(quick)}, 1e-3).decimation == 10
+
+
+def test_mjlab_with_scales_limits_and_histories(tmp_path: Path) -> None:
+    """Metadata of newer releases; a history of 0 is none."""
+    ones = ",".join(["1.000"] * 4)
+    further = metadata(
+        observation_terms_scale=f"0.250,2.0;2.0;0.5,{ones}",
+        observation_terms_clip="-0.1;inf," + ",".join(["-inf;inf"] * 5),
+        observation_terms_history_length="0.000,0.000,0.000,3.000,0.000,0.000",
+    )
+    Plain(51 + 2 * 14, 14).save(tmp_path / "mjlab.onnx", further)
+    own = deployment(
+        network="mjlab.onnx",
+        joints=MIXED,
+        default=POSE,
+        stiffness=KP,
+        damping=KD,
+        action={"scale": [round(0.1 + 0.01 * i, 3) for i in range(14)]},
+        observations=[
+            {"term": "base_ang_vel", "scale": 0.25, "clip": [-0.1, 1e9]},
+            {"term": "projected_gravity", "scale": [2.0, 2.0, 0.5]},
+            {"term": "joint_pos_rel"},
+            {"term": "joint_vel", "history": 3},
+            {"term": "last_action"},
+            {"term": "velocity_commands"},
+        ],
+    )
+    twins(tmp_path / "mjlab.onnx", write(tmp_path / "own.yaml", own))
+
+
+def test_mjlab_height_scan(tmp_path: Path) -> None:
+    """The scan is relative to the base, and scaled by its largest distance."""
+    names = {"observation_names": "projected_gravity,height_scan"}
+    for scale, further in ((0.2, {}), (0.5, {"observation_terms_scale": "1.000,0.500"})):
+        file = Plain(190, 14).save(tmp_path / "mjlab.onnx", metadata(**names, **further))
+        scan = read_deployment(file, biped()).observations[1]
+        assert (scan.term, scan.scale, scan.offset) == ("height_scan", scale, 0.0)
 
 
 @pytest.mark.parametrize(
