@@ -15,9 +15,10 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -42,6 +43,8 @@ WINDOW = 0.02
 """Averaging window of the forces [s]."""
 NOISE = {"joints": 0.05, "linear": 0.1, "angular": 0.2}
 """Maximum noise of the initial state: joints [rad], base velocity [m/s], [rad/s]."""
+SLOW = 0.1
+"""Velocity below which the difference is absolute [m/s], [rad/s]."""
 TICK = 1e-3
 """Length of a tick of the controller in both simulators [s]."""
 MUJOCO_STEP = 0.5e-3
@@ -95,10 +98,16 @@ class Walk:
 
 
 class Here:
-    """bipedsim, with the interface of :class:`There`."""
+    """bipedsim, with the interface of :class:`There`.
 
-    def __init__(self, robot: Robot, policy: Policy) -> None:
-        self._sim = Simulator(robot, physics_dt=policy.physics_dt, control_dt=TICK)
+    Args:
+        robot: The robot.
+        points: (S, 2) points of the height scan [m], or None.
+        physics_dt: Physics step [s].
+    """
+
+    def __init__(self, robot: Robot, points: Array | None, physics_dt: float) -> None:
+        self._sim = Simulator(robot, physics_dt=physics_dt, control_dt=TICK, height_scan=points)
         self.reset, self.step = self._sim.reset, self._sim.step
 
     def state(self) -> tuple[Array, Array]:
@@ -111,15 +120,17 @@ class There:
 
     Args:
         robot: The robot.
+        points: (S, 2) points of the height scan [m], or None.
         solref: Time constant of the contacts [s]; 0 for MuJoCo's default.
     """
 
-    def __init__(self, robot: Robot, solref: float) -> None:
+    def __init__(self, robot: Robot, points: Array | None, solref: float) -> None:
         self._robot = robot
         self._engine = MujocoEngine(robot, MUJOCO_STEP, STIFF if solref else {}, Scene())
         if solref:
             self._engine.model.geom_solref[:, 0] = solref
         self._sensors = Sensors(robot)
+        self._sensors.observation.height_scan = np.zeros(0 if points is None else len(points))
         self._turns = [sole.placement_joint_sole.rotation for sole in robot.soles]
         self._joints = [sole.joint_id for sole in robot.soles]
         self._data = robot.model.createData()
@@ -156,6 +167,7 @@ class There:
         acceleration = (v - self._v) / TICK
         self._v = v
         contact: Any = SimpleNamespace(wrench=wrench)
+        self._sensors.observation.height_scan[:] = self._q[2]
         return self._sensors.measure(self._ticks * TICK, self._q, v, acceleration, tau, contact)
 
     def state(self) -> tuple[Array, Array]:
@@ -163,9 +175,13 @@ class There:
         return self._q, self._wrench[:, 2]
 
 
-def walk(sim: Here | There, robot: Robot, policy: Policy, command: str, seed: int, duration: float) -> Walk:
-    """Simulate a walk."""
+def walk(
+    make: Callable[[Robot, Array | None], Here | There], policy: Policy, command: str, seed: int, duration: float
+) -> Walk:
+    """Simulate a walk on level ground; ``make`` returns the simulator of a robot and the points of its height scan."""
+    robot = load_robot(policy.robot)
     guard = Guard(make_controller("policy", robot, {"file": str(policy.file)}, TICK), robot, dt=TICK)
+    sim = make(robot, guard.height_points)
     observation = sim.reset(*start(robot, seed))
     guard.reset(observation)
     guard.steer(COMMANDS[command])
@@ -256,9 +272,8 @@ def policies(names: list[str], sources: Path | None) -> list[Policy]:
 def walk_in_both(job: tuple[Policy, str, int, float, float]) -> tuple[Walk, Walk]:
     """Simulate a walk in bipedsim and in MuJoCo."""
     policy, command, seed, duration, solref = job
-    robot = load_robot(policy.robot)
-    sims = Here(robot, policy), There(robot, solref)
-    here, there = (walk(sim, robot, policy, command, seed, duration) for sim in sims)
+    sims = partial(Here, physics_dt=policy.physics_dt), partial(There, solref=solref)
+    here, there = (walk(make, policy, command, seed, duration) for make in sims)
     return here, there
 
 
@@ -274,7 +289,9 @@ def row(what: str, command: str, here: list[Walk], there: list[Walk]) -> str:
     fallen = [f"{sum(each.fell is not None for each in walks)} of {len(walks)}" for walks in (here, there)]
     axis = int(np.argmax(np.abs(COMMANDS[command])))
     a, b = means[0][axis], means[1][axis]
-    difference = f"{100.0 * (a - b) / b:+.0f} %" if any(COMMANDS[command]) else f"{1e3 * (a - b):+.0f} mm/s"
+    difference = f"{100.0 * (a - b) / b:+.0f} %" if abs(b) > SLOW else f"{1e3 * (a - b):+.0f} mm/s"
+    if axis == 2 and abs(b) <= SLOW:
+        difference = f"{a - b:+.3f} rad/s"
     return f"| {what} | {command} | {cells[0]} | {fallen[0]} | {cells[1]} | {fallen[1]} | {difference} |"
 
 
