@@ -68,18 +68,22 @@ class Policy:
         file: Deployment file.
         robot: Name of a shipped robot, or path of a robot.yaml.
         physics_dt: Physics step of bipedsim [s].
+        ground: Terrain for the command, in YAML; the comparison is on level ground.
     """
 
     name: str
     file: Path
     robot: str
     physics_dt: float = TICK
+    ground: str = ""
 
     @property
     def command(self) -> str:
         """The command that runs the policy."""
         step = "" if self.physics_dt == TICK else f" --physics-dt {self.physics_dt:g}"
-        return f"bipedsim run --controller policy --set file={self.file} --robot {self.robot} --scenario walk{step}"
+        ground = f" --ground '{self.ground}'" if self.ground else ""
+        run = f"bipedsim run --controller policy --set file={self.file} --robot {self.robot} --scenario walk"
+        return run + step + ground
 
 
 @dataclass(frozen=True)
@@ -255,7 +259,8 @@ def listed(entry: dict[str, Any], sources: Path) -> Policy:
             command = ("-m", "bipedsim.cli.main", "import", str(source), "--output", str(target))
             subprocess.run([sys.executable, *command], check=True, stdout=subprocess.DEVNULL)
         robot = str(target / "robot.yaml")
-    return Policy(entry["name"], file, robot, entry.get("physics_dt", TICK))
+    ground = json.dumps(entry["ground"]) if "ground" in entry else ""
+    return Policy(entry["name"], file, robot, entry.get("physics_dt", TICK), ground)
 
 
 def policies(names: list[str], sources: Path | None) -> list[Policy]:
