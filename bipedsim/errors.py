@@ -262,6 +262,15 @@ class OmittedWarning(UserWarning):
     """A recording contains data that its tables and figures cannot show, or a scene parts that a ground cannot have."""
 
 
+class DoubledWarning(UserWarning):
+    """The robot and its controller both contain a property, such as the damping of the drives, so it counts twice."""
+
+
+def warn_doubled(message: str) -> None:
+    """Report a property that counts twice."""
+    warnings.warn(DoubledWarning(message), stacklevel=2)
+
+
 def warn_omitted(message: str) -> None:
     """Report data that tables and figures of a recording omit, or parts of a scene that a ground omits."""
     warnings.warn(OmittedWarning(message), stacklevel=2)

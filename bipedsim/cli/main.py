@@ -95,13 +95,14 @@ def _run_command(argv: Sequence[str] | None) -> int:
         BipedSimError,
         ChangedWarning,
         DamagedError,
+        DoubledWarning,
         FailedError,
         IncompleteWarning,
         OmittedWarning,
     )
 
     command = "bipedsim"
-    own = (IncompleteWarning, ChangedWarning, OmittedWarning)
+    own = (IncompleteWarning, ChangedWarning, DoubledWarning, OmittedWarning)
     reported: set[str] = set()
     incomplete: list[str] = []
 

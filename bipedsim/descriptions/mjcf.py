@@ -238,8 +238,8 @@ class _MjcfImport:
             _origin(element, back * _pose(m.geom_pos[geom], m.geom_quat[geom]))
             if not self._geometry(ElementTree.SubElement(element, "geometry"), geom, name):
                 link.remove(element)
-            elif touches:
-                self.out.sole_friction.setdefault(name, []).append(self._model.friction(geom))
+            elif touches and (friction := self._model.friction(geom)) is not None:
+                self.out.sole_friction.setdefault(name, []).append(friction)
 
     def _geometry(self, element: ElementTree.Element, geom: int, link: str) -> bool:
         """Fill the <geometry> of a geom; return False if URDF has no equivalent."""

@@ -15,6 +15,8 @@ from bipedsim.errors import ConfigError, install, some
 from bipedsim.model import mesh_path
 from bipedsim.numerics import Array
 
+_SLIDING = 3
+"""Dimension from which on a contact of MuJoCo has friction."""
 NEGLIGIBLE = 1e-3
 """Mass of a body between world and robot that counts as none, as a fraction of the total mass."""
 
@@ -246,16 +248,20 @@ class MjcfModel:
         ends = int(self.m.pair_geom1[pair]), int(self.m.pair_geom2[pair])
         return [geom for geom, other in (ends, ends[::-1]) if self._is_static(other) and not self._is_static(geom)]
 
-    def friction(self, geom: int) -> float:
+    def friction(self, geom: int) -> float | None:
         """Return the coefficient of sliding friction between a shape and the floor, by MuJoCo's rules.
 
         A contact pair defines its own value. Otherwise the shape of higher priority decides, or the larger value for
-        equal priorities. Contacts of dimension one are frictionless. A file without floor uses the shape's own value.
+        equal priorities. Contacts of dimension one are frictionless. A file without floor uses the shape's own value,
+        and the dimension of a contact with a default floor.
+
+        Returns:
+            None if the file has a floor, and the shape cannot touch it.
         """
         m = self.m
         if geom in self.paired:
             pair = self.paired[geom]
-            return 0.0 if m.pair_dim[pair] < 3 else float(m.pair_friction[pair, :2].min())
+            return 0.0 if m.pair_dim[pair] < _SLIDING else float(m.pair_friction[pair, :2].min())
         planes = (int(self.mj.mjtGeom.mjGEOM_PLANE), int(self.mj.mjtGeom.mjGEOM_HFIELD))
         reachable = [
             floor
@@ -263,15 +269,16 @@ class MjcfModel:
             if m.geom_contype[geom] & m.geom_conaffinity[floor] or m.geom_contype[floor] & m.geom_conaffinity[geom]
         ]
         floors = [floor for floor in reachable if int(m.geom_type[floor]) in planes] or reachable
+        if not self.floors:
+            frictionless = m.geom_priority[geom] > 0 and m.geom_condim[geom] < _SLIDING
+            return 0.0 if frictionless else float(m.geom_friction[geom, 0])
         candidates = []
-        for floor in floors or [geom]:
+        for floor in floors:
             order = int(m.geom_priority[geom]) - int(m.geom_priority[floor])
             deciding = [geom] if order > 0 else [floor] if order < 0 else [geom, floor]
-            dimensions = max(int(m.geom_condim[deciding_geom]) for deciding_geom in deciding)
-            candidates.append(
-                0.0 if dimensions < 3 else max(float(m.geom_friction[deciding_geom, 0]) for deciding_geom in deciding)
-            )
-        return min(candidates)
+            rubs = m.geom_condim[deciding].max() >= _SLIDING
+            candidates.append(float(m.geom_friction[deciding, 0].max()) if rubs else 0.0)
+        return min(candidates, default=None)
 
     def attitude(self, key: int = -1) -> Array:
         """Return the rotation (3, 3) of the root body in the world, in a keyframe or with all joints at 0."""

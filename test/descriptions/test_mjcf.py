@@ -295,6 +295,26 @@ def test_the_friction_of_soles_is_that_of_mujoco_s_contacts(tmp_path: Path, floo
         np.testing.assert_allclose(np.ptp(sole.vertices, axis=0), [0.2, 0.1], atol=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("floor", "foot", "expected"),
+    [
+        (FLOOR.format('friction="0.6" contype="1" conaffinity="2"'), 'contype="2" friction="0.5"', 0.6),
+        ("", 'friction="0.7" condim="1"', 0.7),
+        ("", 'friction="0.7" condim="1" priority="1"', 0.0),
+    ],
+    ids=["a shape that cannot touch the floor", "no floor", "no floor, and the foot decides"],
+)
+def test_the_friction_of_soles_with_a_frictionless_shape(
+    tmp_path: Path, floor: str, foot: str, expected: float
+) -> None:
+    """Feet of mujoco_playground: frictionless shapes, whose friction comes from the floor of another file."""
+    shape = f'<geom type="box" size="0.1 0.05 0.01" pos="{FOOT}" {foot}/>'
+    aside = f'<geom type="box" size="0.1 0.05 0.01" pos="{FOOT}" contype="4" conaffinity="4" condim="1"/>'
+    robot = imported(tmp_path, small_mjcf(floor, foot=shape + (aside if floor else ""))).robot
+    assert robot is not None
+    assert [sole.friction_static for sole in robot.soles] == [expected, expected]
+
+
 TURNS = {
     "quat": 'quat="0.5 0.5 0.5 0.5"',
     "euler": 'euler="90 0 90"',

@@ -120,3 +120,17 @@ class PolicyConfig:
     states: Mapping[str, str] = param(
         {}, "inputs to the outputs that they are at the next update; default NAME_in to NAME_out, zeros at first"
     )
+
+
+MINIMAL = """
+    network: policy.onnx
+    period: 0.02
+    joints: [left_hip, left_knee, right_hip, right_knee]
+    default: [-0.2, 0.4, -0.2, 0.4]
+    stiffness: 100
+    damping: 4
+    action: {scale: 0.25}
+    observations: [{term: base_ang_vel}, {term: projected_gravity}, {term: velocity_commands},
+                   {term: joint_pos_rel}, {term: joint_vel}, {term: last_action}]
+"""
+"""A short deployment file, for messages."""

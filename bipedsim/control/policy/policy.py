@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from bipedsim.control.policy.fit import ResolvedInput, ResolvedPolicy, ResolvedT
 from bipedsim.control.policy.network import Single
 from bipedsim.control.policy.readers import read_deployment
 from bipedsim.control.policy.terms import BaseSensor, TermInputs
-from bipedsim.errors import ConfigError, MeasurementError
+from bipedsim.errors import ConfigError, MeasurementError, some, warn_doubled
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim.sim import Command, Observation
@@ -170,11 +169,10 @@ def _warn_of_damping(robot: Robot, fitted: ResolvedPolicy, where: str) -> None:
     twice = (friction > 0.0) & np.isclose(friction, fitted.damping, rtol=0.05)
     if twice.any():
         names = [name for name, same in zip(robot.joint_names, twice, strict=True) if same]
-        warnings.warn(
-            f"{where}: damping: {', '.join(names)} have the same viscous friction in {robot.source.name}, so they are "
+        warn_doubled(
+            f"{where}: damping: {some(names)} have the same viscous friction in {robot.source.name}, so they are "
             "damped twice. If the friction is that of the drive, remove it from the robot, or set damping to 0 for "
-            "these joints.",
-            stacklevel=4,
+            "these joints."
         )
 
 

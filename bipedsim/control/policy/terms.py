@@ -88,6 +88,10 @@ class Term(NamedTuple):
     values: Callable[[TermInputs, TermJoints], Array]
 
 
+FARTHEST = 5.0
+"""Largest height in a height scan [m], also where there is no ground; the range of the sensor in mjlab's tasks."""
+
+
 def _clock(view: TermInputs, own: TermJoints) -> Array:
     """Return sine and cosine of the phase."""
     if view.rest is not None:
@@ -97,7 +101,8 @@ def _clock(view: TermInputs, own: TermJoints) -> Array:
 
 
 def _heights(view: TermInputs, own: TermJoints) -> Array:
-    return np.asarray(view.seen.height_scan[own.places] - own.constants[0])
+    """Return finite heights: beyond the edge of the ground they are infinite, from which a network returns NaN."""
+    return np.minimum(view.seen.height_scan[own.places], FARTHEST) - own.constants[0]
 
 
 TERMS: Mapping[str, Term] = {

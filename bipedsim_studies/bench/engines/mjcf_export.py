@@ -36,7 +36,7 @@ def mjcf(robot: Robot, dt: float, options: Mapping[str, str], scene: Scene | Non
         scene: Adds the collision shapes of the bodies, the joint limits, and objects.
 
     Raises:
-        EngineUnavailableError: A joint has more than one axis, or a sole has fewer than three vertices.
+        EngineUnavailableError: A joint has more than one axis, or a sole has fewer than three vertices and is no ball.
     """
     model = robot.model
     root = ET.Element("mujoco", model=robot.name)
@@ -97,6 +97,12 @@ def _limits(model: pin.Model, index: int) -> dict[str, str]:
 def _add_sole(body: ET.Element, asset: ET.Element, sole: Sole) -> None:
     contact = {**_SOLE, "friction": _friction(sole.friction_static)}
     ET.SubElement(body, "site", name=f"{sole.name} sole", pos=_text(sole.placement_joint_sole.translation))
+    if sole.radius > 0.0:
+        centre = _text(sole.vertices_joint[0])
+        ET.SubElement(
+            body, "geom", {"name": sole.name, "type": "sphere", "size": _text([sole.radius]), "pos": centre, **contact}
+        )
+        return
     try:
         box = sole_box(sole)
     except EngineUnavailableError:

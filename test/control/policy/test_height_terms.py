@@ -13,7 +13,7 @@ from refusals import refusal
 from bipedsim.config import from_mapping
 from bipedsim.control.policy.config import PolicyConfig
 from bipedsim.control.policy.fit import ResolvedPolicy, fit
-from bipedsim.control.policy.terms import TermInputs
+from bipedsim.control.policy.terms import FARTHEST, TermInputs
 from bipedsim.ground import make_ground
 from bipedsim.model import load_robot
 from bipedsim.sim import Simulator
@@ -52,6 +52,15 @@ def test_terms_read_their_part_of_the_scan(tmp_path: Path) -> None:
     expected = np.repeat(base[2] - 0.2 * (base[0] + np.arange(-0.2, 0.21, 0.1)) - 0.3, 3)
     np.testing.assert_allclose(heights, expected, atol=1e-9)
     np.testing.assert_allclose(two, base[2] - 0.2 * (base[0] + np.array([1.0, 0.0])), atol=1e-9)
+
+
+def test_heights_beyond_the_edge_of_the_ground_are_finite(tmp_path: Path) -> None:
+    policy = fitted(tmp_path, 2, {"term": "height_scan", "points": [[0.0, 0.0], [9.0, 0.0]], "offset": 0.5})
+    (term,) = policy.policy.terms
+    view = TermInputs.at_rest(ROBOT, 1)
+    view.seen = Simulator(ROBOT, SLOPE, height_scan=policy.height_points).reset(ROBOT.q_nominal)
+    assert np.isinf(view.seen.height_scan[1])
+    assert term.values(view, term.joints)[1] == FARTHEST - 0.5
 
 
 def test_a_policy_without_a_scan_asks_for_none(tmp_path: Path) -> None:

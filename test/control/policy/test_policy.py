@@ -15,7 +15,7 @@ from policy_support import Plain, Recurrent, biped, deployment, observed, whole,
 from refusals import refusal
 
 from bipedsim.control import Guard, make_controller
-from bipedsim.errors import ConfigError, MeasurementError
+from bipedsim.errors import ConfigError, DoubledWarning, MeasurementError
 from bipedsim.sim import Command, Simulator
 
 JOINTS = list(biped().joint_names)
@@ -292,6 +292,7 @@ def test_damping_that_the_robot_has_already_is_told(tmp_path: Path) -> None:
         warnings.simplefilter("always")
         make_controller("policy", replace(biped(), joint_damping=friction), {"file": str(whole(tmp_path))})
     (warning,) = told
+    assert warning.category is DoubledWarning
     assert [name for name in JOINTS if name in str(warning.message)] == JOINTS[3:5]
 
 

@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bipedsim.config import from_mapping, read_yaml
-from bipedsim.control.policy.config import PolicyConfig
+from bipedsim.control.policy.config import MINIMAL, PolicyConfig
 from bipedsim.control.policy.network import NETWORKS
 from bipedsim.control.policy.readers import (
+    agibot_x1,
     berkeley_humanoid_lite,
+    booster_gym,
     isaac_lab,
+    limx_tron1,
     mjlab,
     rl_sar,
     unitree_rl_gym,
@@ -19,19 +22,6 @@ from bipedsim.control.policy.readers import (
 )
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot
-
-MINIMAL = """
-    network: policy.onnx
-    period: 0.02
-    joints: [left_hip, left_knee, right_hip, right_knee]
-    default: [-0.2, 0.4, -0.2, 0.4]
-    stiffness: 100
-    damping: 4
-    action: {scale: 0.25}
-    observations: [{term: base_ang_vel}, {term: projected_gravity}, {term: velocity_commands},
-                   {term: joint_pos_rel}, {term: joint_vel}, {term: last_action}]
-"""
-"""A short deployment file, for messages."""
 
 Translation = Callable[[Path, Mapping[str, Any], Robot], dict[str, Any]]
 
@@ -60,6 +50,9 @@ FORMATS = (
         ("policy_checkpoint_path", "joints", "num_actions"),
         berkeley_humanoid_lite.translate,
     ),
+    DeploymentFormat("booster_gym", ("common", "policy", "mech"), booster_gym.translate),
+    DeploymentFormat("LimX Tron1", ("loop_frequency", "init_state", "control", "size"), limx_tron1.translate),
+    DeploymentFormat("AgiBot X1", ("control_frequecy", "robot_states", "controllers"), agibot_x1.translate),
     DeploymentFormat("Isaac Lab's IO descriptors", ("actions", "articulations", "observations"), isaac_lab.translate),
     DeploymentFormat("Isaac Lab's env.yaml", ("scene", "sim", "decimation", "observations"), isaac_lab.refuse),
 )

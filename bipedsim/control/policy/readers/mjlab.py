@@ -1,15 +1,17 @@
 """ONNX files that mujocolab/mjlab exports; their metadata describe the policy.
 
-The metadata contain neither the period nor scales, clips and histories of the observations. The reader uses the values
-of mjlab's tasks: 0.02 s, 1, none and 1. For a task with other values, write a bipedsim file that ``extends`` the ONNX
-file.
+The metadata do not contain the period, and those of older releases no scales, limits and histories of the observations.
+The reader uses the values of mjlab's tasks: 0.02 s, 1 (0.2 for the height scan), none and 1. For a task with other
+values, write a bipedsim file that ``extends`` the ONNX file.
 """
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
+from bipedsim.control.policy.config import MINIMAL
 from bipedsim.control.policy.network import open_session
 from bipedsim.errors import ConfigError
 
@@ -24,6 +26,11 @@ _TERMS = {
     "imu_ang_vel": "base_ang_vel",
 }
 """Names of terms in mjlab's tasks, and their names here."""
+_SCAN = {"scale": 0.2, "offset": 0.0}
+"""Height scan of velocity_env_cfg.py: scaled by its largest distance of 5 m, relative to the base."""
+
+_UNLIMITED = 1e9
+"""Replaces a limit of infinity."""
 
 
 def translate(path: Path) -> dict[str, Any]:
@@ -38,8 +45,8 @@ def translate(path: Path) -> dict[str, Any]:
     missing = [key for key in _NEEDED if key not in metadata]
     if missing:
         raise ConfigError(
-            "not in the metadata, where mjlab writes them; give the deployment file of the policy, or write one "
-            "(docs/controllers/policy.md) and give the network as its key `network`",
+            "is not in the metadata, where mjlab writes it, so the network does not say what it reads and moves. Write "
+            f"a deployment file next to it (docs/controllers/policy.md): {MINIMAL}",
             f"{path}: {', '.join(missing)}",
         )
     if "anchor_body_name" in metadata:
@@ -55,8 +62,25 @@ def translate(path: Path) -> dict[str, Any]:
         "stiffness": _numbers(metadata["joint_stiffness"]),
         "damping": _numbers(metadata["joint_damping"]),
         "action": {"scale": scale if len(scale) > 1 else scale[0]},
-        "observations": [{"term": _TERMS.get(name, name)} for name in _texts(metadata["observation_names"])],
+        "observations": _observations(metadata),
     }
+
+
+def _observations(metadata: dict[str, str]) -> list[dict[str, Any]]:
+    names = _texts(metadata["observation_names"])
+    terms = [{"term": _TERMS.get(name, name), **(_SCAN if name == "height_scan" else {})} for name in names]
+    for key, name in (("scale", "scale"), ("clip", "clip"), ("history_length", "history")):
+        if f"observation_terms_{key}" not in metadata:
+            continue
+        for term, text in zip(terms, _texts(metadata[f"observation_terms_{key}"]), strict=True):
+            values = [float(part) for part in text.split(";")]
+            if key == "history_length":
+                # 0 is a term without history.
+                term[name] = max(1, round(values[0]))
+            elif any(map(math.isfinite, values)):
+                bounded = [min(max(value, -_UNLIMITED), _UNLIMITED) for value in values]
+                term[name] = bounded if len(bounded) > 1 else bounded[0]
+    return terms
 
 
 def _texts(text: str) -> list[str]:

@@ -15,6 +15,8 @@ from policy_support import Plain, biped, deployment, observed, whole, write
 from refusals import faults_of, refusal
 
 from bipedsim.control import make_controller
+from bipedsim.control.policy.config import MINIMAL
+from bipedsim.control.policy.readers import read_deployment
 from bipedsim.errors import ConfigError
 from bipedsim.model import load_robot
 from bipedsim.sim import Observation
@@ -403,6 +405,43 @@ def test_mjlab(tmp_path: Path) -> None:
     assert make_controller("policy", biped(), {"file": str(quick)}, 1e-3).decimation == 10
 
 
+def test_mjlab_with_scales_limits_and_histories(tmp_path: Path) -> None:
+    """Metadata of newer releases; a history of 0 is none."""
+    ones = ",".join(["1.000"] * 4)
+    further = metadata(
+        observation_terms_scale=f"0.250,2.0;2.0;0.5,{ones}",
+        observation_terms_clip="-0.1;inf," + ",".join(["-inf;inf"] * 5),
+        observation_terms_history_length="0.000,0.000,0.000,3.000,0.000,0.000",
+    )
+    Plain(51 + 2 * 14, 14).save(tmp_path / "mjlab.onnx", further)
+    own = deployment(
+        network="mjlab.onnx",
+        joints=MIXED,
+        default=POSE,
+        stiffness=KP,
+        damping=KD,
+        action={"scale": [round(0.1 + 0.01 * i, 3) for i in range(14)]},
+        observations=[
+            {"term": "base_ang_vel", "scale": 0.25, "clip": [-0.1, 1e9]},
+            {"term": "projected_gravity", "scale": [2.0, 2.0, 0.5]},
+            {"term": "joint_pos_rel"},
+            {"term": "joint_vel", "history": 3},
+            {"term": "last_action"},
+            {"term": "velocity_commands"},
+        ],
+    )
+    twins(tmp_path / "mjlab.onnx", write(tmp_path / "own.yaml", own))
+
+
+def test_mjlab_height_scan(tmp_path: Path) -> None:
+    """The scan is relative to the base, and scaled by its largest distance."""
+    names = {"observation_names": "projected_gravity,height_scan"}
+    for scale, further in ((0.2, {}), (0.5, {"observation_terms_scale": "1.000,0.500"})):
+        file = Plain(190, 14).save(tmp_path / "mjlab.onnx", metadata(**names, **further))
+        scan = read_deployment(file, biped()).observations[1]
+        assert (scan.term, scan.scale, scan.offset) == ("height_scan", scale, 0.0)
+
+
 @pytest.mark.parametrize(
     ("changes", "place"),
     [
@@ -534,11 +573,190 @@ def test_berkeley_humanoid_lite(tmp_path: Path, history: int) -> None:
     twins(write(tmp_path / "configs" / "policy.yaml", values), write(tmp_path / "own.yaml", own))
 
 
+@pytest.mark.parametrize("foot", ["point", "sole"])
+def test_limx_tron1(tmp_path: Path, foot: str) -> None:
+    """An encoder sees five updates without limits; the policy sees its output, one update and the commands."""
+    sole = foot == "sole"
+    folder = tmp_path / "policy" / "isaacgym"
+    folder.mkdir(parents=True)
+    size = 12 + 3 * 14
+    Plain(5 * size, 3, seed=1).save(folder / "encoder.onnx")
+    Plain(3 + size + (5 if sole else 3), 14).save(folder / "policy.onnx")
+    control = {"stiffness": 45.0, "damping": 3.0, "action_scale_pos": 0.25, "decimation": 10}
+    own = {
+        "loop_frequency": 500,
+        "joint_names": MIXED,
+        "init_state": {"default_joint_angle": dict(zip(MIXED, POSE, strict=True))},
+        "control": control | ({"ankle_joint_damping": 1.5} if sole else {}),
+        "normalization": {
+            "clip_scales": {"clip_observations": 100.0, "clip_actions": 0.2},
+            "obs_scales": {"lin_vel": 2.0, "ang_vel": 0.25, "dof_pos": 1.0, "dof_vel": 0.05},
+        },
+        "size": {"obs_history_length": 5, "encoder_output_size": 3, "commands_size": 5 if sole else 3},
+        **({"gait": {"frequencies": 1.3, "swing_height": 0.12}} if sole else {}),
+    }
+    seen = [
+        {"term": "base_ang_vel", "scale": 0.25},
+        {"term": "projected_gravity"},
+        {"term": "joint_pos_rel"},
+        {"term": "joint_vel", "scale": 0.05},
+        {"term": "last_action"},
+        {"term": "clock"},
+        {"term": "constant", "values": [1.3, 0.5, 0.5, 0.12] if sole else [2.0, 0.5, 0.5, 0.1]},
+    ]
+    unused = [{"term": "constant", "values": [0.0, 0.0]}] if sole else []
+    latent = {"network": "policy/isaacgym/encoder.onnx", "observations": seen, "frames": {"count": 5}}
+    same = deployment(
+        network="policy/isaacgym/policy.onnx",
+        joints=MIXED,
+        default=POSE,
+        stiffness=45.0,
+        damping=[1.5 if sole and "ankle" in name else 3.0 for name in MIXED],
+        action={"scale": 0.25, "clip": [-0.2, 0.2]},
+        encoders={"latent": latent},
+        observations=[
+            {"term": "latent"},
+            *seen,
+            {"term": "velocity_commands", "scale": [2.0, 2.0, 0.25]},
+            *unused,
+        ],
+        clock={"period": 1.0 / 1.3 if sole else 0.5, "start": 0.02},
+    )
+    file = write(tmp_path / "params.yaml", {"PointfootCfg": own})
+    twins(file, write(tmp_path / "own.yaml", same))
+    write(file, {"PointfootCfg": own | {"joint_names": [*MIXED, "wheel_L_Joint"]}})
+    with refusal(place="joint_names"):
+        make_controller("policy", biped(), {"file": str(file)})
+
+
+def agibot_x1(root: Path, **changes: Any) -> Path:
+    """Write a configuration as in agibot_x1_infer/src/module/control_module/cfg; its policy moves twelve joints."""
+    for folder in ("cfg", "policy"):
+        (root / folder).mkdir()
+    moved = MIXED[:12]
+    Plain(3 * (11 + 3 * 12), 12).save(root / "policy" / "walk.onnx")
+    walk = {
+        "joint_list": moved,
+        "init_state": POSE[:12],
+        "stiffness": KP[:12],
+        "damping": KD[:12],
+        "walk_step_conf": {
+            "action_scale": 0.5,
+            "decimation": 10,
+            "cycle_time": 0.7,
+            "sw_mode": True,
+            "cmd_threshold": 0.05,
+        },
+        "obs_scales": {"lin_vel": 2.0, "ang_vel": 1.0, "dof_pos": 1.0, "dof_vel": 0.05, "quat": 1.0},
+        "onnx_conf": {
+            "policy_file": "cfg/control_module/policy/walk.onnx",
+            "num_hist": 3,
+            "observations_clip": 100.0,
+            "actions_clip": 0.3,
+        },
+        "lpf_conf": {"wc": 100.0, "ts": 0.001, "paralle_list": []},
+    }
+    held = [*MIXED, "absent"]
+    zero = {"joint_list": held, "init_state": [0.1] * 15, "stiffness": [80.0] * 15, "damping": [1.5] * 15}
+    values = {
+        "control_frequecy": 1000,
+        "robot_states": {
+            "zero": {"controllers": ["pd_zero"]},
+            "walk": {"controllers": ["pd_zero", "rl_walk"]},
+        },
+        "controllers": {"pd_zero": zero, "rl_walk": walk},
+    }
+    return write(root / "cfg" / "rl.yaml", {**values, **changes})
+
+
+def test_agibot_x1(tmp_path: Path) -> None:
+    """Joints that the network does not move hold the pose of another controller; a joint of no robot is ignored."""
+    file = agibot_x1(tmp_path)
+    legs = {"joints": MIXED[:12]}
+    same = deployment(
+        network="policy/walk.onnx",
+        period=0.01,
+        joints=MIXED,
+        default=[*POSE[:12], 0.1, 0.1],
+        stiffness=[*KP[:12], 80.0, 80.0],
+        damping=[*KD[:12], 1.5, 1.5],
+        action={**legs, "scale": 0.5, "clip": [-0.3, 0.3]},
+        observations=[
+            {"term": "clock"},
+            {"term": "velocity_commands", "scale": [2.0, 2.0, 1.0]},
+            {"term": "joint_pos_rel", **legs},
+            {"term": "joint_vel", "scale": 0.05, **legs},
+            {"term": "last_action"},
+            {"term": "base_ang_vel"},
+            {"term": "base_euler"},
+        ],
+        frames={"count": 3},
+        clock={"period": 0.7, "still": [0.0, 1.0], "still_below": 0.05},
+    )
+    twins(file, write(tmp_path / "own.yaml", same))
+
+
+def test_agibot_x1_without_a_network(tmp_path: Path) -> None:
+    file = agibot_x1(tmp_path, controllers={"pd_zero": {}})
+    with refusal(place="controllers"):
+        make_controller("policy", biped(), {"file": str(file)})
+
+
+def test_booster_gym(tmp_path: Path) -> None:
+    """Motors have the order of the robot, and the network moves the last ones."""
+    for folder in ("configs", "models"):
+        (tmp_path / folder).mkdir()
+    legs = {"joints": JOINTS[-12:]}
+    Plain(11 + 3 * 12, 12).save(tmp_path / "models" / "walk.onnx")
+    values = {
+        "common": {"dt": 0.002, "stiffness": KP, "damping": KD, "default_qpos": POSE, "torque_limit": KP},
+        "policy": {
+            "policy_path": "./models/walk.onnx",
+            "num_actions": 12,
+            "gait_frequency": 2,
+            "normalization": {
+                "gravity": 1.0,
+                "lin_vel": 2.0,
+                "ang_vel": 0.5,
+                "dof_pos": 1.0,
+                "dof_vel": 0.1,
+                "clip_actions": 0.3,
+            },
+            "control": {"action_scale": 0.25, "decimation": 10},
+        },
+        "mech": {"parallel_mech_indexes": [10, 11]},
+    }
+    same = deployment(
+        network="models/walk.onnx",
+        default=POSE,
+        stiffness=KP,
+        damping=KD,
+        action={**legs, "scale": 0.25, "clip": [-0.3, 0.3]},
+        observations=[
+            {"term": "projected_gravity"},
+            {"term": "base_ang_vel", "scale": 0.5},
+            {"term": "velocity_commands", "scale": [2.0, 2.0, 0.5]},
+            {"term": "clock_cos"},
+            {"term": "clock_sin"},
+            {"term": "joint_pos_rel", **legs},
+            {"term": "joint_vel", "scale": 0.1, **legs},
+            {"term": "last_action"},
+        ],
+        clock={"period": 0.5, "still_below": 1e-5},
+    )
+    file = write(tmp_path / "configs" / "robot.yaml", values)
+    twins(file, write(tmp_path / "own.yaml", same))
+    values["common"]["default_qpos"] = POSE[:13]
+    with refusal(place="default_qpos"):
+        make_controller("policy", biped(), {"file": str(write(file, values))})
+
+
 def test_files_of_no_kind(tmp_path: Path) -> None:
     bare = Plain(51, 14).save(tmp_path / "bare.onnx")
     with pytest.raises(ConfigError) as caught:
         make_controller("policy", biped(), {"file": str(bare)})
     assert caught.value.place.startswith(f"{bare}: joint_names")
+    assert MINIMAL in str(caught.value)
     other = write(tmp_path / "other.yaml", {"learning_rate": 1e-3})
     with refusal(place=other):
         make_controller("policy", biped(), {"file": str(other)})
