@@ -37,8 +37,8 @@ def test_the_message_of_contacts_keeps_its_order() -> None:
 
 def test_names_of_a_table_are_all_different_and_as_many_as_numbers() -> None:
     joints, feet = ("a", "b", "c"), ("left", "right")
-    run = Recording.empty(4, joints, feet)
-    names = [name for column in COLUMNS.values() for name in column.headers(joints, feet)]
+    run = Recording.empty(4, joints, feet, imu_names=("shank_imu", "sole_imu"), switch_names=("switch",))
+    names = [name for column in COLUMNS.values() for name in column.headers(run.owners)]
     assert len(set(names)) == len(names)
     assert len(names) == sum(int(np.prod(getattr(run, name).shape[1:])) for name in COLUMNS)
 

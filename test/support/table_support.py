@@ -39,7 +39,7 @@ def column_table() -> list[str]:
             f"`{column.name}`",
             column.per,
             " ".join(part for part in column.components if part),
-            column.topic.format(foot="left"),
+            column.topic.format(foot="left", sensor="NAME"),
             column.doc,
         )
         for column in COLUMNS.values()
