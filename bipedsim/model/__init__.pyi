@@ -30,6 +30,7 @@ from .names import (
     CONTACT_SWITCH as CONTACT_SWITCH,
     DESCRIPTIONS as DESCRIPTIONS,
     IMU as IMU,
+    MAIN_IMU_TOPIC as MAIN_IMU_TOPIC,
     ROBOTS as ROBOTS,
     SENSOR_TOPICS as SENSOR_TOPICS,
     robot_file as robot_file,

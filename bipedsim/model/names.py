@@ -14,7 +14,8 @@ ROBOTS = Files(
 IMU, CONTACT_SWITCH = "imu", "contact_switch"
 """Kinds of additional sensors."""
 SENSOR_TOPICS = {IMU: "/{sensor}/data", CONTACT_SWITCH: "/{sensor}/closed"}
-"""Kind of an additional sensor to its default topic; the main IMU is the sensor ``imu``."""
+"""Kind of an additional sensor to its default topic, with ``{sensor}`` for its name."""
+MAIN_IMU_TOPIC = "/imu/data"
 DESCRIPTIONS = (".urdf", ".xacro", ".xml", ".mjcf")
 """Suffixes of files that `bipedsim import` converts to a robot.yaml."""
 

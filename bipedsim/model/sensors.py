@@ -10,7 +10,7 @@ import pinocchio as pin
 
 from bipedsim.config import together
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.model.names import IMU, SENSOR_TOPICS
+from bipedsim.model.names import IMU, MAIN_IMU_TOPIC, SENSOR_TOPICS
 from bipedsim.model.schema import SensorConfig
 
 _NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
@@ -69,7 +69,7 @@ def read_sensors(
     faults: list[ConfigError] = []
     imus: list[Imu] = []
     switches: list[ContactSwitch] = []
-    owners = {SENSOR_TOPICS[IMU].format(sensor="imu"): "the main IMU"}
+    owners = {MAIN_IMU_TOPIC: "the main IMU"}
     for name, config in configs.items():
         place = f"sensors.{name}"
         try:

@@ -17,7 +17,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.model import CONTACT_SWITCH, IMU as IMU_SENSOR, SENSOR_TOPICS
+from bipedsim.model import CONTACT_SWITCH, IMU as IMU_SENSOR, MAIN_IMU_TOPIC, SENSOR_TOPICS
 from bipedsim.numerics import Array, Flags, Integers, scalar_type
 
 ABSENT_MODE = -1
@@ -26,7 +26,7 @@ WALL_CLOCK_NS = 10**18
 """Stamps beyond this limit (30 years) are wall-clock time; their recording starts at t = 0."""
 
 JOINT_STATES = "/joint_states"
-IMU = SENSOR_TOPICS[IMU_SENSOR].format(sensor="imu")
+IMU = MAIN_IMU_TOPIC
 ADDITIONAL_IMU, SWITCH = SENSOR_TOPICS[IMU_SENSOR], SENSOR_TOPICS[CONTACT_SWITCH]
 """Default topics of an additional IMU and of a contact switch, with ``{sensor}`` for its name."""
 ANKLE_WRENCH = "/{foot}_foot_ft/wrench"

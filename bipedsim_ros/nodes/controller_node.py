@@ -57,6 +57,7 @@ from bipedsim_ros.wire import (
     ImuReader,
     JointStateReader,
     MessageError,
+    SwitchReader,
     WrenchReader,
     publisher,
     relative,
@@ -204,8 +205,9 @@ class ControllerNode:
         self._reader = JointStateReader(robot.joint_names)
         self._writer, self._impedance_writer = CommandWriter(robot.nu), ImpedanceWriter(robot.nu)
         self._command: bytes | None = None
-        self._observation = o = Observation.zeros(robot.nu, len(robot.soles))
-        for values in (o.foot_wrench, o.imu_orientation, o.imu_angular_velocity, o.imu_linear_acceleration):
+        self._observation = o = Observation.of_robot(robot)
+        main = o.imu_orientation, o.imu_angular_velocity, o.imu_linear_acceleration
+        for values in (*main, o.foot_wrench, o.imus, o.contact_switches):
             values.fill(np.nan)
         self._inbox = Inbox(node, topics.JOINT_STATES)
         self._read_states = partial(self._reader.read, observation=self._observation)
@@ -216,6 +218,11 @@ class ControllerNode:
             self._observation.height_scan = np.full(len(points), np.nan)
             scan = HeightScanReader(points)
             reads.append((topics.HEIGHT_SCAN, "", partial(scan.read, observation=self._observation)))
+        named = topics.of_sensors(robot)
+        for imu, row in zip(robot.imus, o.imus, strict=True):
+            reads.append((named[imu.name], "", partial(ImuReader().read_row, row=row)))
+        for i, switch in enumerate(robot.contact_switches):
+            reads.append((named[switch.name], "", partial(SwitchReader().read, out=o.contact_switches[i : i + 1])))
         self._sensors = []
         for topic, foot, read in reads:
             subscription = self._inbox.subscribe(topic, foot)

@@ -22,7 +22,7 @@ def _topic_row(topic: Topic) -> tuple[str, ...]:
     words += ", transient local" if qos.durability == "transient_local" else ""
     frame = topic.frame.format(side="l", imu="the IMU's")
     return (
-        topic.of("left", "NAME" if topic.is_prefix else ""),
+        topic.of("left", "NAME" if topic.is_prefix or topic.per_sensor else ""),
         topic.msgtype.replace("/msg/", "/"),
         topic.by,
         f"{words}, depth {qos.depth}",

@@ -70,6 +70,18 @@ class Feedback(Echo):
         return self._command
 
 
+class FeelsAll(Feedback):
+    """Feedback that depends on the additional sensors, too, and lifts the feet."""
+
+    def update(self, observation: Observation) -> Command:
+        """Mix all measurements."""
+        tau = super().update(observation).tau_joint
+        tau += 80.0 * np.sin(40.0 * observation.t)
+        tau += 1e-2 * observation.imus.sum()
+        tau[::2] += 3.0 * observation.contact_switches.sum()
+        return self._command
+
+
 class Stiff(Echo):
     """Has the drives keep a slow squat, and is asked every 20 ticks."""
 

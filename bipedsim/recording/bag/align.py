@@ -270,9 +270,14 @@ class BagRows:
         assert decoder.labels is not None
         self._count_rows(rows)
         sensors = self._decoders.sensors
-        names = {"imu_names": tuple(sensors.imus), "switch_names": tuple(sensors.switches)}
-        columns = self._decoders.columns
-        out = Recording.empty(len(rows.stamp), decoder.labels, self._feet, columns=columns, **names)
+        out = Recording.empty(
+            len(rows.stamp),
+            decoder.labels,
+            self._feet,
+            columns=self._decoders.columns,
+            imu_names=tuple(sensors.imus),
+            switch_names=tuple(sensors.switches),
+        )
         out.t[:] = (rows.stamp - rows.shift) * 1e-9
         self._put_columns(out, rows)
         sensors.put(out, rows)

@@ -66,8 +66,9 @@ class SensorTopics:
         """Copy the messages that belong to ``rows`` into ``out``."""
         for i, topic in enumerate(self.imus.values()):
             at, table = rows.match(topic)
-            for field, part in _IMU_FIELDS.items() if table is not None else ():
-                out.imus[at, i, part] = table.values[field]
+            if table is not None:
+                for field, part in _IMU_FIELDS.items():
+                    out.imus[at, i, part] = table.values[field]
         for i, topic in enumerate(self.switches.values()):
             at, table = rows.match(topic)
             if table is not None:
