@@ -70,6 +70,15 @@ class Feedback(Echo):
         return self._command
 
 
+class EchoSensors(Echo):
+    """Returns the second of the additional IMUs and the contact switches as torques."""
+
+    def update(self, observation: Observation) -> Command:
+        """Echo."""
+        self._command.tau_joint[:12] = [*observation.imus[1], *observation.contact_switches]
+        return self._command
+
+
 class FeelsAll(Feedback):
     """Feedback that depends on the additional sensors, too, and lifts the feet."""
 
