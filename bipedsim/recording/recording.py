@@ -215,30 +215,6 @@ class Recording(RecordedColumns):
         """
         path = Path(path)
         plates, samples = to_arrays(self.force_plates)
-        header = {
-            "format": FORMAT,
-            "robot": self.robot,
-            "joint_names": self.joint_names,
-            "feet": self.feet,
-            **({"imu_names": self.imu_names} if self.imu_names else {}),
-            **({"switch_names": self.switch_names} if self.switch_names else {}),
-            "weight": self.weight if np.isfinite(self.weight) else None,
-            "readouts": list(self.readouts),
-            **({"objects": list(self.objects)} if self.objects else {}),
-            **({"vertex_forces": list(self.vertex_forces)} if self.vertex_forces else {}),
-            **({"force_plates": plates} if plates else {}),
-            "gave_up_at": self.gave_up_at if np.isfinite(self.gave_up_at) else None,
-            "gave_up_why": self.gave_up_why,
-            "gave_up_kind": self.gave_up_kind,
-            "pushes": self.pushes,
-            **({"changes": [asdict(change) for change in self.changes]} if self.changes else {}),
-            "notes": self.notes,
-            "about": dict(self.about),
-            "run": dict(self.run),
-            "statistics": dict(self.statistics or {}),
-            "columns": list(COLUMNS),
-            "sole_vertices": [len(vertices) for vertices in self.sole_vertices],
-        }
         arrays = {name: getattr(self, name) for name in ("effort_limit", *COLUMNS)}
         arrays |= {f"{_SOLE}{i}": vertices for i, vertices in enumerate(self.sole_vertices)}
         arrays |= {f"{_READOUT}{name}": values for name, values in self.readouts.items()}
@@ -250,7 +226,7 @@ class Recording(RecordedColumns):
             temporary = path.with_name(f".{path.name}.{os.getpid()}")
             try:
                 with temporary.open("wb") as file:
-                    text = json.dumps(header)
+                    text = json.dumps(_header_of(self, plates))
                     np.savez_compressed(file, header=np.array(text), header_crc=checksum(text), **arrays)
                 temporary.replace(path)
             finally:
@@ -449,6 +425,34 @@ class Recording(RecordedColumns):
             if self._plates is not None:
                 built.force_plates = self._plates.signals()
             return built
+
+
+def _header_of(recording: Recording, plates: Any) -> dict[str, Any]:
+    """Return the header of a file: everything except arrays; ``plates`` describes the force plates."""
+    return {
+        "format": FORMAT,
+        "robot": recording.robot,
+        "joint_names": recording.joint_names,
+        "feet": recording.feet,
+        **({"imu_names": recording.imu_names} if recording.imu_names else {}),
+        **({"switch_names": recording.switch_names} if recording.switch_names else {}),
+        "weight": recording.weight if np.isfinite(recording.weight) else None,
+        "readouts": list(recording.readouts),
+        **({"objects": list(recording.objects)} if recording.objects else {}),
+        **({"vertex_forces": list(recording.vertex_forces)} if recording.vertex_forces else {}),
+        **({"force_plates": plates} if plates else {}),
+        "gave_up_at": recording.gave_up_at if np.isfinite(recording.gave_up_at) else None,
+        "gave_up_why": recording.gave_up_why,
+        "gave_up_kind": recording.gave_up_kind,
+        "pushes": recording.pushes,
+        **({"changes": [asdict(change) for change in recording.changes]} if recording.changes else {}),
+        "notes": recording.notes,
+        "about": dict(recording.about),
+        "run": dict(recording.run),
+        "statistics": dict(recording.statistics or {}),
+        "columns": list(COLUMNS),
+        "sole_vertices": [len(vertices) for vertices in recording.sole_vertices],
+    }
 
 
 def _is_empty(column: NDArray[Any]) -> bool:
