@@ -92,6 +92,15 @@ def test_of_a_publisher_with_another_clock_the_reception_counts(tmp_path: Path, 
     assert run.contact_switches[:, 0].tolist() == EXPECTED
 
 
+def test_a_busy_machine_has_no_other_clock(tmp_path: Path) -> None:
+    """Most switches are received long after their joint states: their latencies differ, the clocks do not."""
+    messages = run_of(-15 * US)
+    for n in range(1, len(messages), 2):
+        arrived, sent, message = messages[n]
+        messages[n] = arrived + (2 * MS if n % 7 else 0), sent, message
+    assert recorded(tmp_path / "bag", messages).contact_switches[:, 0].tolist() == EXPECTED
+
+
 def test_the_first_switch_after_a_reset_is_in_the_first_row(tmp_path: Path) -> None:
     """It is received before the joint states with which time jumps back."""
     before, after = run_of(-15 * US), run_of(-15 * US, begin=SECOND)

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from additional_sensors_support import instrumented
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+
+from additional_sensors_support import instrumented, write_robot
 from contract_support import LEFT, RIGHT, PlayedRobot, good_robot
 from refusals import refusal
+from ros_support import RosWorld
+from sensor_msgs.msg import JointState
 
 from bipedsim.model import load_robot
 from bipedsim_ros.contract.check import check
 from bipedsim_ros.contract.finding import NOT_CHECKED, OK
 from bipedsim_ros.contract.robot_contract import Contract, robot_contract
+from bipedsim_ros.wire.endpoints import qos_words
 
 IMU, SOLE_IMU, SWITCH, OTHER_SWITCH = "/shank_imu/data", "/right/sole/imu", "/left_switch/closed", "/right/sole/loaded"
 
@@ -152,3 +161,36 @@ def test_topics_of_the_sensors_are_remapped(contract: Contract) -> None:
     assert (found.imus[0].found_as, found.switches[0].found_as) == ("/x/imu", "/x/toe")
     with refusal():
         robot_contract(load_robot("biped14"), remappings={IMU: "/x/imu"})
+
+
+@pytest.mark.slow
+@pytest.mark.ros
+def test_the_simulator_keeps_the_contract_over_dds(tmp_path: Path, ros: RosWorld) -> None:
+    """Live topics of a robot that stands; the profiles of the contract are those of controller_node."""
+    path = write_robot(tmp_path)
+    contract = robot_contract(load_robot(path))
+    ros.start("sim_node", robot=str(path), clock="lock_step")
+    ros.start("controller_node", robot=str(path))
+    states = ros.collect(JointState, "/joint_states")
+    ros.until(lambda: states and states[-1].header.stamp.sec >= 1, "a robot that stands")
+    command = [sys.executable, "-m", "bipedsim.cli.main", "check-robot", str(path), "--duration", "1", "--json"]
+    process = subprocess.Popen(command, env=ros.env, stdout=subprocess.PIPE, text=True)
+    try:
+        for topic in (*contract.imus, *contract.switches):
+            ends = ros.node.get_subscriptions_info_by_topic(topic.name)
+            (profile,) = [qos_words(end.qos_profile) for end in ends if end.node_name == "controller_node"]
+            expected = topic.controller
+            assert (profile.reliability, profile.durability) == (expected.reliability, expected.durability)
+
+        def ended() -> bool:
+            states.clear()
+            return process.poll() is not None
+
+        ros.until(ended, "an answer of check-robot")
+    finally:
+        process.kill()
+        out, _ = process.communicate()
+    findings = json.loads(out)["findings"]
+    assert [f for f in findings if f["verdict"] in ("differs", "missing")] == []
+    passed = {(f["topic"], f["check"]) for f in findings if f["verdict"] == OK}
+    assert {(IMU, "attitude"), (SOLE_IMU, "frame"), (SWITCH, "state"), (OTHER_SWITCH, "rate")} <= passed
