@@ -26,7 +26,15 @@ from .kinematics import (
 from .limits import effort_and_velocity_limits as effort_and_velocity_limits
 from .load import RobotReader as RobotReader, load_robot as load_robot
 from .loops import CONNECT as CONNECT, WELD as WELD, Loop as Loop, LoopEquations as LoopEquations
-from .names import DESCRIPTIONS as DESCRIPTIONS, ROBOTS as ROBOTS, robot_file as robot_file
+from .names import (
+    CONTACT_SWITCH as CONTACT_SWITCH,
+    DESCRIPTIONS as DESCRIPTIONS,
+    IMU as IMU,
+    MAIN_IMU_TOPIC as MAIN_IMU_TOPIC,
+    ROBOTS as ROBOTS,
+    SENSOR_TOPICS as SENSOR_TOPICS,
+    robot_file as robot_file,
+)
 from .posture import (
     place_base as place_base,
     reach as reach,
@@ -54,6 +62,7 @@ from .robot import (
     standing_torque as standing_torque,
 )
 from .schema import read_robot_config as read_robot_config
+from .sensors import ContactSwitch as ContactSwitch, Imu as Imu
 from .shapes import (
     Shape as Shape,
     ShapeFault as ShapeFault,

@@ -24,6 +24,7 @@ from bipedsim.model.planar import straighten
 from bipedsim.model.posture import place_base, stand
 from bipedsim.model.robot import ROUNDED, Robot, has_free_flyer, open_loops, passive_columns
 from bipedsim.model.schema import MEND, FootConfig, RobotConfig, ShapeConfig, read_robot_config, urdf_path
+from bipedsim.model.sensors import ContactSwitch, Imu, read_sensors
 from bipedsim.model.sole import Sole, checked_polygon
 from bipedsim.model.urdf import read_urdf, welded
 from bipedsim.numerics import Array, Indices
@@ -254,6 +255,11 @@ class RobotReader:
         frame = self._frame(model, name, "imu.frame")
         return frame.name, int(frame.parentJoint), frame.placement
 
+    def sensors(self, model: pin.Model) -> tuple[tuple[Imu, ...], tuple[ContactSwitch, ...]]:
+        """Return the sensors in addition to the main IMU and the ankle sensors."""
+        config = self.config
+        return read_sensors(config.sensors, partial(self._frame, model), config.feet, str(self.source))
+
     def loops(self, model: pin.Model) -> tuple[Loop, ...]:
         """Return the closed chains; a single error lists all problems."""
         loops, faults = [], []
@@ -471,6 +477,7 @@ def load_robot(name_or_path: str | Path) -> Robot:
     damping = steps.run(lambda: reader.damping(model, joints))
     feet = [steps.run(partial(reader.read_foot, model, name, foot)) for name, foot in config.feet.items()]
     imu = steps.run(lambda: reader.imu(model))
+    sensors = steps.run(lambda: reader.sensors(model))
     loop_result = steps.run(lambda: reader.loops(model))
     bodies = steps.run(lambda: reader.bodies(model))
     pairs = steps.run(lambda: reader.self_collision(model))
@@ -483,6 +490,7 @@ def load_robot(name_or_path: str | Path) -> Robot:
     together(steps.faults)
     soles = tuple(foot.value[0] for foot in feet)
     imu_frame, imu_joint, imu_placement = imu.value
+    imus, contact_switches = sensors.value
     loops = loop_result.value
     q_nominal = reader.nominal(model, soles, joints, idx_q, idx_v, loops)
     reader.check_mass_matrix(model, q_nominal)
@@ -520,4 +528,6 @@ def load_robot(name_or_path: str | Path) -> Robot:
         sources={k: str(v) for k, v in config.sources.items()},
         warnings=tuple(reader.warnings),
         loops=loops,
+        imus=imus,
+        contact_switches=contact_switches,
     )

@@ -11,6 +11,11 @@ ROBOTS = Files(
     "robot", "bipedsim.robots", Path(__file__).parents[1] / "robots", "*/robot.yaml", lambda path: path.parent.name
 )
 """Name to robot.yaml; every folder with a robot.yaml is a robot."""
+IMU, CONTACT_SWITCH = "imu", "contact_switch"
+"""Kinds of additional sensors."""
+SENSOR_TOPICS = {IMU: "/{sensor}/data", CONTACT_SWITCH: "/{sensor}/closed"}
+"""Kind of an additional sensor to its default topic, with ``{sensor}`` for its name."""
+MAIN_IMU_TOPIC = "/imu/data"
 DESCRIPTIONS = (".urdf", ".xacro", ".xml", ".mjcf")
 """Suffixes of files that `bipedsim import` converts to a robot.yaml."""
 

@@ -18,6 +18,7 @@ from bipedsim.model.content import robot_content
 from bipedsim.model.loops import CLOSED, Loop, LoopEquations, close
 from bipedsim.model.posture import place_base
 from bipedsim.model.schema import ShapeConfig
+from bipedsim.model.sensors import ContactSwitch, Imu
 from bipedsim.model.shapes import Shapes, read_shapes
 from bipedsim.model.sole import Sole
 from bipedsim.numerics import Array, Indices
@@ -75,6 +76,8 @@ class Robot:
         sources: Publications of the numbers in robot.yaml.
         warnings: Warnings from loading.
         loops: Closed kinematic chains, which the tree of joints does not contain.
+        imus: IMUs in addition to the main one.
+        contact_switches: Switches in the soles.
     """
 
     name: str
@@ -109,6 +112,8 @@ class Robot:
     sources: dict[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     loops: tuple[Loop, ...] = ()
+    imus: tuple[Imu, ...] = ()
+    contact_switches: tuple[ContactSwitch, ...] = ()
 
     def _repr_html_(self) -> str:
         """Return the HTML table that notebooks display."""

@@ -16,6 +16,7 @@ import pinocchio as pin
 from bipedsim.config import PerJoint, Polygon, Vector, from_file, param
 from bipedsim.errors import ConfigError, UnknownNameError, install
 from bipedsim.model.loops import CONNECT, WELD
+from bipedsim.model.names import CONTACT_SWITCH, IMU
 
 PACKAGE = "example-robot-data"
 STRICT, MEND = "strict", "mend"
@@ -126,6 +127,27 @@ class ImuConfig:
 
 
 @dataclass(frozen=True)
+class SensorConfig:
+    """Entry of ``sensors``: an IMU in addition to that of the key ``imu``, or a switch in the sole of a foot."""
+
+    type: str = param("", "kind of sensor", choices=(IMU, CONTACT_SWITCH), required=True)
+    frame: str = param("", "of an IMU: URDF link or frame in whose axes it measures")
+    foot: str = param("", "of a contact switch: foot whose sole closes it")
+    threshold: float = param(
+        20.0, "of a contact switch: normal force of the sole above which it is closed", unit="N", low=0.0, high=1e5
+    )
+    topic: str = param("", "topic of its messages; default /NAME/data of an IMU, /NAME/closed of a contact switch")
+
+    def problems(self) -> Iterator[ConfigError]:
+        """Yield inconsistencies between the keys."""
+        own, other = ("frame", "foot") if self.type == IMU else ("foot", "frame")
+        if not getattr(self, own):
+            yield ConfigError(f"missing; the sensor is of type {self.type}", own)
+        if getattr(self, other):
+            yield ConfigError(f"is no key of type {self.type}, which needs {own}", other, getattr(self, other))
+
+
+@dataclass(frozen=True)
 class RobotConfig:
     """Keys of robot.yaml. Values per joint use joint names or regular expressions; the last match is used."""
 
@@ -154,6 +176,9 @@ class RobotConfig:
         [], "pairs of links, [[link, link], ...], with contact between their spheres, capsules and cylinders"
     )
     imu: ImuConfig = param(ImuConfig(), "{frame: URDF frame of the IMU}; default the root link")
+    sensors: Mapping[str, SensorConfig] = param(
+        {}, "name of a further IMU or of a contact switch to its place: {type: imu, frame: ...}"
+    )
     effort_limit: PerJoint | None = param(None, "per joint, instead of the URDF's", unit="N.m")
     velocity_limit: PerJoint | None = param(None, "per joint, instead of the URDF's", unit="rad/s")
     position_limit: tuple[float, float] | Mapping[str, tuple[float, float]] | None = param(

@@ -71,7 +71,7 @@ class CsvTable:
         for name, column in COLUMNS.items():
             if name in self._columns.columns:
                 block = getattr(rows, name).reshape(n, -1)
-                names += column.headers(rows.joint_names, rows.feet)
+                names += column.headers(rows.owners)
                 formats += ["%.9g" if column.dtype is np.float64 else "%d"] * block.shape[1]
                 blocks.append(block)
         for name in self._columns.readouts:

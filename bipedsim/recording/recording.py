@@ -45,6 +45,7 @@ class Recording(RecordedColumns):
         robot: Name of the robot; empty when unknown.
         joint_names: Names of the nu joints.
         feet: Names of the K feet.
+        imu_names, switch_names: Names of the additional IMUs and of the contact switches.
         sole_vertices: (N, 2) polygon of each foot in its sole frame [m]; (0, 2) when unknown.
         effort_limit: (nu,) [N.m], NaN when unknown.
         weight: m g [N], NaN when unknown.
@@ -75,6 +76,8 @@ class Recording(RecordedColumns):
     sole_vertices: tuple[Array, ...]
     effort_limit: Array
     weight: float
+    imu_names: tuple[str, ...] = ()
+    switch_names: tuple[str, ...] = ()
     readouts: dict[str, Array] = field(default_factory=dict)
     objects: dict[str, Array] = field(default_factory=dict)
     vertex_forces: dict[str, Array] = field(default_factory=dict)
@@ -110,6 +113,11 @@ class Recording(RecordedColumns):
         return facts(f"run of {self.robot or 'an unnamed robot'}", rows)
 
     @property
+    def owners(self) -> Mapping[str, tuple[str, ...]]:
+        """Value of :attr:`Column.per` to the names of these joints, feet or sensors."""
+        return _owners(self.joint_names, self.feet, self.imu_names, self.switch_names)
+
+    @property
     def duration(self) -> float:
         """Time from the first to the last row [s]."""
         return float(self.t[-1] - self.t[0]) if len(self.t) else 0.0
@@ -127,14 +135,16 @@ class Recording(RecordedColumns):
         feet: Sequence[str],
         robot: str = "",
         columns: Collection[str] = tuple(COLUMNS),
+        imu_names: Sequence[str] = (),
+        switch_names: Sequence[str] = (),
     ) -> Recording:
         """Return a recording of ``n`` empty rows.
 
         Only ``columns`` can be written; the other columns take no memory.
         """
-        shape = len(joint_names), len(feet)
+        owners = _owners(joint_names, feet, imu_names, switch_names)
         arrays: dict[str, Any] = {
-            name: column.empty(n, *shape) if name in columns else _repeated(column.empty(1, *shape)[0], n)
+            name: column.empty(n, owners) if name in columns else _repeated(column.empty(1, owners)[0], n)
             for name, column in COLUMNS.items()
         }
         return cls(
@@ -144,6 +154,8 @@ class Recording(RecordedColumns):
             sole_vertices=tuple(np.zeros((0, 2)) for _ in feet),
             effort_limit=np.full(len(joint_names), np.nan),
             weight=float("nan"),
+            imu_names=tuple(imu_names),
+            switch_names=tuple(switch_names),
             **arrays,
         )
 
@@ -203,28 +215,6 @@ class Recording(RecordedColumns):
         """
         path = Path(path)
         plates, samples = to_arrays(self.force_plates)
-        header = {
-            "format": FORMAT,
-            "robot": self.robot,
-            "joint_names": self.joint_names,
-            "feet": self.feet,
-            "weight": self.weight if np.isfinite(self.weight) else None,
-            "readouts": list(self.readouts),
-            **({"objects": list(self.objects)} if self.objects else {}),
-            **({"vertex_forces": list(self.vertex_forces)} if self.vertex_forces else {}),
-            **({"force_plates": plates} if plates else {}),
-            "gave_up_at": self.gave_up_at if np.isfinite(self.gave_up_at) else None,
-            "gave_up_why": self.gave_up_why,
-            "gave_up_kind": self.gave_up_kind,
-            "pushes": self.pushes,
-            **({"changes": [asdict(change) for change in self.changes]} if self.changes else {}),
-            "notes": self.notes,
-            "about": dict(self.about),
-            "run": dict(self.run),
-            "statistics": dict(self.statistics or {}),
-            "columns": list(COLUMNS),
-            "sole_vertices": [len(vertices) for vertices in self.sole_vertices],
-        }
         arrays = {name: getattr(self, name) for name in ("effort_limit", *COLUMNS)}
         arrays |= {f"{_SOLE}{i}": vertices for i, vertices in enumerate(self.sole_vertices)}
         arrays |= {f"{_READOUT}{name}": values for name, values in self.readouts.items()}
@@ -236,7 +226,7 @@ class Recording(RecordedColumns):
             temporary = path.with_name(f".{path.name}.{os.getpid()}")
             try:
                 with temporary.open("wb") as file:
-                    text = json.dumps(header)
+                    text = json.dumps(_header_of(self, plates))
                     np.savez_compressed(file, header=np.array(text), header_crc=checksum(text), **arrays)
                 temporary.replace(path)
             finally:
@@ -254,7 +244,10 @@ class Recording(RecordedColumns):
             feet = [sole.name for sole in robot.soles]
             self._unallocated = {column.name for column in COLUMNS.values() if column.rare}
             columns = COLUMNS.keys() - self._unallocated
-            self._recording = Recording.empty(max(1, capacity), robot.joint_names, feet, columns=columns)
+            imus, switches = ([each.name for each in group] for group in (robot.imus, robot.contact_switches))
+            self._recording = Recording.empty(
+                max(1, capacity), robot.joint_names, feet, columns=columns, imu_names=imus, switch_names=switches
+            )
             self._recording.describe_robot(robot)
             columns_by_source = [
                 [
@@ -407,7 +400,8 @@ class Recording(RecordedColumns):
         def _grow(self) -> Recording:
             old = self._recording
             columns = COLUMNS.keys() - self._unallocated
-            new = Recording.empty(2 * len(old), old.joint_names, old.feet, old.robot, columns)
+            sensors = {name: getattr(old, name) for name in ("imu_names", "switch_names")}
+            new = Recording.empty(2 * len(old), old.joint_names, old.feet, old.robot, columns, **sensors)
             for name in columns:
                 getattr(new, name)[: len(old)] = getattr(old, name)
             for name, values in old.readouts.items():
@@ -431,6 +425,34 @@ class Recording(RecordedColumns):
             if self._plates is not None:
                 built.force_plates = self._plates.signals()
             return built
+
+
+def _header_of(recording: Recording, plates: Any) -> dict[str, Any]:
+    """Return the header of a file: everything except arrays; ``plates`` describes the force plates."""
+    return {
+        "format": FORMAT,
+        "robot": recording.robot,
+        "joint_names": recording.joint_names,
+        "feet": recording.feet,
+        **({"imu_names": recording.imu_names} if recording.imu_names else {}),
+        **({"switch_names": recording.switch_names} if recording.switch_names else {}),
+        "weight": recording.weight if np.isfinite(recording.weight) else None,
+        "readouts": list(recording.readouts),
+        **({"objects": list(recording.objects)} if recording.objects else {}),
+        **({"vertex_forces": list(recording.vertex_forces)} if recording.vertex_forces else {}),
+        **({"force_plates": plates} if plates else {}),
+        "gave_up_at": recording.gave_up_at if np.isfinite(recording.gave_up_at) else None,
+        "gave_up_why": recording.gave_up_why,
+        "gave_up_kind": recording.gave_up_kind,
+        "pushes": recording.pushes,
+        **({"changes": [asdict(change) for change in recording.changes]} if recording.changes else {}),
+        "notes": recording.notes,
+        "about": dict(recording.about),
+        "run": dict(recording.run),
+        "statistics": dict(recording.statistics or {}),
+        "columns": list(COLUMNS),
+        "sole_vertices": [len(vertices) for vertices in recording.sole_vertices],
+    }
 
 
 def _is_empty(column: NDArray[Any]) -> bool:
@@ -461,6 +483,13 @@ def joined(parts: Sequence[Recording]) -> Recording:
         stopped = next((part for part in parts if np.isfinite(part.gave_up_at)), parts[-1])
         values |= {name: getattr(stopped, name) for name in ("gave_up_at", "gave_up_why", "gave_up_kind")}
     return Recording(**values)
+
+
+def _owners(
+    joint_names: Sequence[str], feet: Sequence[str], imus: Sequence[str], switches: Sequence[str]
+) -> Mapping[str, tuple[str, ...]]:
+    """Return value of :attr:`Column.per` to the names of these joints, feet or sensors."""
+    return {"joint": tuple(joint_names), "foot": tuple(feet), "imu": tuple(imus), "switch": tuple(switches)}
 
 
 def _reader(attributes: Iterable[str]) -> Callable[[Any], tuple[Any, ...]]:
@@ -527,7 +556,8 @@ def load_npz(path: Path) -> Recording:
                 lost["header"] = "a valid header, because it was changed"
             if header.get("format") != FORMAT:
                 raise RecordingError(f"its format is {header.get('format')!r}, expected {FORMAT!r}", path)
-            run = Recording.empty(len(data["t"]), header["joint_names"], header["feet"], header["robot"])
+            sensors = {name: header.get(name, ()) for name in ("imu_names", "switch_names")}
+            run = Recording.empty(len(data["t"]), header["joint_names"], header["feet"], header["robot"], **sensors)
             _fill(run, header, _read_arrays(data, header, run, lost))
     except RecordingError:
         raise

@@ -10,13 +10,14 @@ adds message type, quality of service and frame.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bipedsim.model import CONTACT_SWITCH, IMU as IMU_SENSOR, MAIN_IMU_TOPIC, SENSOR_TOPICS
 from bipedsim.numerics import Array, Flags, Integers, scalar_type
 
 ABSENT_MODE = -1
@@ -25,7 +26,9 @@ WALL_CLOCK_NS = 10**18
 """Stamps beyond this limit (30 years) are wall-clock time; their recording starts at t = 0."""
 
 JOINT_STATES = "/joint_states"
-IMU = "/imu/data"
+IMU = MAIN_IMU_TOPIC
+ADDITIONAL_IMU, SWITCH = SENSOR_TOPICS[IMU_SENSOR], SENSOR_TOPICS[CONTACT_SWITCH]
+"""Default topics of an additional IMU and of a contact switch, with ``{sensor}`` for its name."""
 ANKLE_WRENCH = "/{foot}_foot_ft/wrench"
 SOLE_WRENCH = "/{foot}_foot/wrench"
 SOLE_COP = "/{foot}_foot/cop"
@@ -56,6 +59,8 @@ ABOUT = "about"
 CHANGES = "/controller_node/changes"
 """Topic of changed parameters of the controller: JSON with the ``stamp`` [ns] of the joint states from which on the
 controller used the ``value`` of the parameter ``name``."""
+SENSORS = "sensors"
+"""Key in a bag's custom data: JSON with the topic of each additional IMU and contact switch, by its name."""
 USER_TOPICS = "user_topics"
 """Key in a bag's custom data: names of the recorded topics of the user's own nodes, joined by commas."""
 ROBOT_DESCRIPTION = "/robot_description"
@@ -81,6 +86,10 @@ _SETPOINT = (
     *("position[rad]", "velocity[rad/s]", "effort[N.m]"),
     *("stiffness[N.m/rad]", "damping[N.m.s/rad]", "limit[N.m]"),
 )
+_IMU = (
+    *("qx", "qy", "qz", "qw"),
+    *("wx[rad/s]", "wy[rad/s]", "wz[rad/s]", "ax[m/s^2]", "ay[m/s^2]", "az[m/s^2]"),
+)
 _POSITION = ("x[m]", "y[m]", "z[m]")
 _QUATERNION = ("qx", "qy", "qz", "qw")
 _POSE = (*_POSITION, *_QUATERNION)
@@ -98,7 +107,7 @@ class Column:
     """Column definition: one array of a recording, with one or several numbers per tick.
 
     Attributes:
-        per: "joint" or "foot" if each of them has its own numbers; else empty.
+        per: "joint", "foot", "imu" or "switch" if each of them has its own numbers; else empty.
         components: Names of the numbers with their units; a single one may be only a unit, or empty.
         doc: Description of the numbers.
         source: Attribute of observation, contact, truth, command, controller or tick from which a run reads the
@@ -145,18 +154,30 @@ class Column:
             return self.labels
         return tuple(f"{joint}_{label}" for joint in joints for label in self.labels)
 
-    def empty(self, n: int, joints: int, feet: int) -> NDArray[Any]:
-        """Return an array of ``n`` empty rows."""
-        owners: tuple[int, ...] = {"": (), "joint": (joints,), "foot": (feet,)}[self.per]
+    def empty(self, n: int, owners: Mapping[str, Sequence[str]]) -> NDArray[Any]:
+        """Return an array of ``n`` empty rows; ``owners`` as for :meth:`headers`."""
+        each = (len(owners[self.per]),) if self.per else ()
         inner = (self.width,) if self.width > 1 else ()
-        return np.full((n, *owners, *inner), self.absent, dtype=self.dtype)
+        return np.full((n, *each, *inner), self.absent, dtype=self.dtype)
 
-    def headers(self, joint_names: Sequence[str], feet: Sequence[str]) -> list[str]:
-        """Return the table headers of the column, with units: ``left_foot_wrench_fx[N]``."""
-        owners = {"": [""], "joint": list(joint_names), "foot": [f"{foot}_foot" for foot in feet]}[self.per]
+    def headers(self, owners: Mapping[str, Sequence[str]]) -> list[str]:
+        """Return the table headers of the column, with units: ``left_foot_wrench_fx[N]``, ``shank_imu_wx[rad/s]``.
+
+        Args:
+            owners: Value of :attr:`per` to the names of these joints, feet or sensors.
+        """
+        if not self.per:
+            return list(self._headers())
+        if self.per in ("imu", "switch"):
+            # A sensor has only this column.
+            return [f"{name}_{component}" for name in owners[self.per] for component in self.components]
+        suffix = "_foot" if self.per == "foot" else ""
+        return [f"{name}{suffix}_{header}" for name in owners[self.per] for header in self._headers()]
+
+    def _headers(self) -> Iterator[str]:
         units = (component[len(component.partition("[")[0]) :] for component in self.components)
-        names = [label + unit for label, unit in zip(self.labels, units, strict=True)]
-        return [f"{owner}_{name}" if owner else name for owner in owners for name in names]
+        for label, unit in zip(self.labels, units, strict=True):
+            yield label + unit
 
 
 @dataclass(eq=False, kw_only=True)
@@ -371,6 +392,20 @@ class RecordedColumns:
             IMU,
             "linear_acceleration",
         ),
+    ]
+    imus: Annotated[
+        Array,
+        Column(
+            "imu",
+            _IMU,
+            "of an additional IMU: orientation, angular velocity and specific force, as of the main one",
+            "observation.imus",
+            ADDITIONAL_IMU,
+        ),
+    ]
+    contact_switches: Annotated[
+        Array,
+        Column("switch", ("closed",), "1 if the switch is closed, 0 if open", "observation.contact_switches", SWITCH),
     ]
 
 

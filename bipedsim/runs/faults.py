@@ -24,11 +24,14 @@ from bipedsim.numerics import Array
 from bipedsim.sim import LIMIT, SETPOINT, Observation
 
 JOINTS, IMU, ANKLES, HEIGHTS, COMMANDS, DRIVES = "joints", "imu", "ankles", "heights", "commands", "drives"
+IMUS, SWITCHES = "imus", "switches"
 FIELDS = {
     JOINTS: ("joint_position", "joint_velocity", "joint_effort"),
     IMU: ("imu_orientation", "imu_angular_velocity", "imu_linear_acceleration"),
     ANKLES: ("foot_wrench",),
     HEIGHTS: ("height_scan", "scan_up"),
+    IMUS: ("imus",),
+    SWITCHES: ("contact_switches",),
 }
 """Quantities that each sensor measures: attributes of :class:`bipedsim.sim.Observation`."""
 LOST, LATE, STUCK, NAN, OFFSET, SCALED = "lost", "late", "stuck", "nan", "offset", "scaled"
@@ -37,6 +40,8 @@ POSSIBLE = {
     IMU: (LOST, LATE, STUCK, NAN),
     ANKLES: (LOST, LATE, STUCK, NAN, SCALED),
     HEIGHTS: (LOST, LATE, STUCK, NAN),
+    IMUS: (LOST, LATE, STUCK, NAN),
+    SWITCHES: (LOST, LATE, STUCK),
     COMMANDS: (LOST, LATE),
     DRIVES: (SCALED,),
 }
@@ -56,6 +61,7 @@ class Fault:
     duration: float = param(1e9, "duration", unit="s", low=0.0, high=1e9)
     joint: str = param("", "for joints and drives: only this joint")
     foot: str = param("", "for ankles: only this foot")
+    sensor: str = param("", "for imus and switches: only this sensor of robot.yaml")
     amount: float | None = param(None, "late: seconds; offset: radians; scaled: remaining fraction", low=-1e6, high=1e6)
     share: float = param(1.0, "probability of the fault per message or tick", low=0.0, high=1.0)
 
@@ -73,16 +79,20 @@ class Fault:
             yield ConfigError(f"{self.part} have none", "joint")
         if self.foot and self.part != ANKLES:
             yield ConfigError(f"{self.part} have none", "foot")
+        if self.sensor and self.part not in (IMUS, SWITCHES):
+            yield ConfigError(f"{self.part} have none", "sensor")
         if (self.joint or self.foot) and self.does in (LOST, LATE):
             yield ConfigError(
                 f"messages hold all joints and feet, so that one alone cannot be {self.does}", "joint or foot"
             )
+        if self.sensor and self.does in (LOST, LATE):
+            yield ConfigError(f"all of {self.part} are {self.does} together; omit the key", "sensor", self.sensor)
         if self.share < 1.0 and self.does == LATE:
             yield ConfigError("must be 1: late ones are all late", "share", self.share)
 
     def __str__(self) -> str:
         """Return a description such as ``joints (l_knee) stuck from 2 s to 3 s``."""
-        which = self.joint or self.foot
+        which = self.joint or self.foot or self.sensor
         end = f" to {self.at + self.duration:g} s" if self.duration < 1e9 else " on"
         amount = "" if self.amount is None else f" {self.amount:g}"
         share = "" if self.share == 1.0 else f", {self.share:.0%} of them"
@@ -135,28 +145,32 @@ class FaultSchedule:
         lost_commands: Number of commands that never reached the drives.
 
     Raises:
-        UnknownNameError: The robot has no such joint or foot.
+        UnknownNameError: The robot has no such joint, foot or sensor.
         ConfigError: The seed is no integer of at least 0.
     """
 
     def __init__(self, faults: Sequence[Fault], robot: Robot, control_dt: float, seed: int) -> None:
+        sensors = {
+            IMUS: tuple(imu.name for imu in robot.imus),
+            SWITCHES: tuple(switch.name for switch in robot.contact_switches),
+        }
         feet = tuple(sole.name for sole in robot.soles)
+        self._index: dict[Fault, Any] = dict.fromkeys(faults, slice(None))
         for fault in faults:
-            for kind, name, names in (("joint", fault.joint, robot.joint_names), ("foot", fault.foot, feet)):
-                if name and name not in names:
+            for kind, name, names in (
+                ("joint", fault.joint, robot.joint_names),
+                ("foot", fault.foot, feet),
+                ("sensor", fault.sensor, sensors.get(fault.part, ())),
+            ):
+                if not name:
+                    continue
+                if name not in names:
                     raise UnknownNameError(kind, name, names, f"fault '{fault}'")
+                self._index[fault] = names.index(name)
         self.faults = tuple(faults)
         self._robot = robot
         self._dt = control_dt
         self._seed = checked_seed(seed)
-        self._index: dict[Fault, Any] = {
-            fault: robot.joint_names.index(fault.joint)
-            if fault.joint
-            else feet.index(fault.foot)
-            if fault.foot
-            else slice(None)
-            for fault in faults
-        }
         self.restart()
 
     def restart(self, first: Observation | None = None) -> None:
@@ -167,7 +181,7 @@ class FaultSchedule:
                 them. By default zeros.
         """
         self._chances = self._drawn()
-        self._seen = Observation.zeros(self._robot.nu, len(self._robot.soles)) if first is None else first.copy()
+        self._seen = Observation.of_robot(self._robot) if first is None else first.copy()
         self._command = np.zeros(self._robot.nu)
         self._kept: dict[Fault, dict[str, Array]] = {}
         self._lines: dict[Fault, deque[tuple[float, Any]]] = {
@@ -182,7 +196,7 @@ class FaultSchedule:
         before: Counter[str] = Counter()
         chances = {}
         for fault in self.faults:
-            kind = f"{fault.part} {fault.does} {fault.joint} {fault.foot}"
+            kind = f"{fault.part} {fault.does} {fault.joint} {fault.foot}{fault.sensor}"
             chances[fault] = np.random.default_rng([self._seed, _STREAM, zlib.crc32(kind.encode()), before[kind]])
             before[kind] += 1
         return chances

@@ -374,7 +374,7 @@ def _first_difference(recorded: Recording, simulated: Recording, names: Sequence
         a, b = _values(recorded, name), _matched(recorded, simulated, name)
         differ: Any = np.asarray((a != b) & ~((a != a) & (b != b)))
         known = name in COLUMNS
-        empty = COLUMNS[name].empty(len(a), len(recorded.joint_names), len(recorded.feet)) if known else np.nan * a
+        empty = COLUMNS[name].empty(len(a), recorded.owners) if known else np.nan * a
         differ[-_TORN:] &= ~((a == empty) | ((a != a) & (empty != empty)))[-_TORN:]
         rows = np.flatnonzero(differ.reshape(len(a), -1).any(axis=1))
         if len(rows) and (first is None or rows[0] < first[0]):
@@ -385,7 +385,7 @@ def _first_difference(recorded: Recording, simulated: Recording, names: Sequence
     row, name, inner = first
     if name in COLUMNS:
         column = COLUMNS[name]
-        owners = {"joint": recorded.joint_names, "foot": recorded.feet}.get(column.per, ())
+        owners = recorded.owners.get(column.per, ())
         parts = [owners[inner[0]]] if owners else []
         if column.width > 1:
             parts.append(column.components[inner[-1]])
@@ -412,13 +412,12 @@ def _plate_differs(recorded: Recording, simulated: Recording, name: str) -> Reco
 
 
 def _matched(recorded: Recording, simulated: Recording, name: str) -> Any:
-    """Return a column of the simulated run with joints and feet in the order of the recorded one."""
+    """Return a column of the simulated run with joints, feet and sensors in the order of the recorded one."""
     values = _values(simulated, name)
-    owner = {"joint": "joint_names", "foot": "feet"}.get(COLUMNS[name].per) if name in COLUMNS else None
-    if owner is None:
+    per = COLUMNS[name].per if name in COLUMNS else ""
+    if not per:
         return values
-    names = getattr(simulated, owner)
-    return values[:, [names.index(entry) for entry in getattr(recorded, owner)]]
+    return values[:, [simulated.owners[per].index(entry) for entry in recorded.owners[per]]]
 
 
 def _errors(recorded: Recording, simulated: Recording, name: str) -> list[tuple[str, dict[str, float]]]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array, zeros_of
+
+if TYPE_CHECKING:
+    from bipedsim.model import Robot
 
 LARGEST_PUSH = 1e9
 """Largest external wrench accepted [N, N.m]. Anything larger is treated as an input error."""
@@ -35,6 +38,10 @@ class Observation:
             no ground; empty unless the simulation was asked for it (:class:`bipedsim.sim.Simulator`).
         scan_up: (3,) vertical in the axes of the base at the time of ``height_scan``, without which a scan has no
             points in the base frame (:func:`bipedsim.sim.scan_points`); empty without a scan.
+        imus: (M, 10) of each IMU in ``Robot.imus``: orientation, angular velocity and specific force, as above, in its
+            own frame.
+        contact_switches: (W,) 1 if the switch of ``Robot.contact_switches`` is closed, 0 if it is open, NaN before its
+            first message.
     """
 
     t: float
@@ -47,13 +54,21 @@ class Observation:
     foot_wrench: Annotated[Array, "K", 6]
     height_scan: Annotated[Array, "S"] = field(default_factory=lambda: np.zeros(0))
     scan_up: Annotated[Array, "U"] = field(default_factory=lambda: np.zeros(0))
+    imus: Annotated[Array, "M", 10] = field(default_factory=lambda: np.zeros((0, 10)))
+    contact_switches: Annotated[Array, "W"] = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
-    def zeros(cls, nu: int, n_feet: int) -> Observation:
-        """Return an observation at rest without a height scan: zeros, and the identity quaternion."""
-        return zeros_of(
-            cls, {"nu": nu, "K": n_feet, "S": 0, "U": 0}, t=0.0, imu_orientation=np.array([0.0, 0.0, 0.0, 1.0])
-        )
+    def zeros(cls, nu: int, n_feet: int, n_imus: int = 0, n_switches: int = 0) -> Observation:
+        """Return an observation at rest without a height scan: zeros, and identity quaternions."""
+        sizes = {"nu": nu, "K": n_feet, "S": 0, "U": 0, "M": n_imus, "W": n_switches}
+        at_rest = zeros_of(cls, sizes, t=0.0, imu_orientation=np.array([0.0, 0.0, 0.0, 1.0]))
+        at_rest.imus[:, 3] = 1.0
+        return at_rest
+
+    @classmethod
+    def of_robot(cls, robot: Robot) -> Observation:
+        """Return an observation at rest, without a height scan, for all sensors of ``robot``."""
+        return cls.zeros(robot.nu, len(robot.soles), len(robot.imus), len(robot.contact_switches))
 
     def copy(self) -> Observation:
         """Return an independent copy."""

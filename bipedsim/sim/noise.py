@@ -167,6 +167,8 @@ class Noise:
         control_dt: Period of the observations [s].
         seed: At least 0.
         offsets: Fixed errors of the sensors; none by default.
+        real: The observation to fill, with arrays as in ``ideal``; a new one by default.
+        stream: Key that separates the random numbers from those of other instances with the same seed.
 
     Attributes:
         observation: The real observation; always the same object.
@@ -177,14 +179,22 @@ class Noise:
     """
 
     def __init__(
-        self, params: NoiseParams, ideal: Observation, control_dt: float, seed: int, offsets: Offsets | None = None
+        self,
+        params: NoiseParams,
+        ideal: Observation,
+        control_dt: float,
+        seed: int,
+        offsets: Offsets | None = None,
+        real: Observation | None = None,
+        stream: tuple[int, ...] = (),
     ) -> None:
         self._params = params
         self._ideal = ideal
         self._seed = checked_seed(seed)
         self._resets = 0
+        self._stream = stream
         nu, feet = len(ideal.joint_position), len(ideal.foot_wrench)
-        self.observation = Observation.zeros(nu, feet)
+        self.observation = Observation.zeros(nu, feet) if real is None else real
         self._offsets = zeros_of(Offsets, {"nu": nu, "K": feet}) if offsets is None else offsets
         ticks = round(params.measurement_delay / control_dt)
         self.delay = ticks * control_dt
@@ -209,7 +219,7 @@ class Noise:
         """
         if seed is not None:
             self._seed, self._resets = checked_seed(seed), 0
-        sequence = np.random.SeedSequence(self._seed, spawn_key=(self._resets,))
+        sequence = np.random.SeedSequence(self._seed, spawn_key=(self._resets, *self._stream))
         self._resets += 1
         self._generator = np.random.Generator(np.random.Philox(sequence))
         c, p, fixed = self._chain, self._params, self._offsets

@@ -9,6 +9,7 @@ import numpy as np
 from bipedsim.dynamics import Joints
 from bipedsim.model import HardwareParams, NoiseParams, OffsetParams, Robot, differs
 from bipedsim.numerics import Array
+from bipedsim.sim.additional_sensors import AdditionalSensors
 from bipedsim.sim.height_scan import HeightScan
 from bipedsim.sim.io import Observation
 from bipedsim.sim.noise import Noise, Offsets
@@ -45,10 +46,17 @@ class SensorSuite(Participant):
         scan: HeightScan | None = None,
     ) -> None:
         self._sensors = Sensors(plant, placed)
+        ideal = self._sensors.observation
         self._noise: Noise | None = None
         if differs(hardware, NoiseParams) or differs(hardware, OffsetParams):
             offsets = Offsets.of(hardware, plant)
-            self._noise = Noise(hardware, self._sensors.observation, control_dt, seed, offsets)
+            self._noise = Noise(hardware, ideal, control_dt, seed, offsets)
+            self.observation.imus, self.observation.contact_switches = ideal.imus, ideal.contact_switches
+        self._additional: AdditionalSensors | None = None
+        if differs(hardware, NoiseParams) and (plant.imus or plant.contact_switches):
+            real = self.observation
+            real.imus, real.contact_switches = ideal.imus.copy(), ideal.contact_switches.copy()
+            self._additional = AdditionalSensors(hardware, ideal, real, control_dt, seed)
         self._scan = scan
         if scan is not None:
             self.observation.height_scan, self.observation.scan_up = scan.heights, scan.up
@@ -58,8 +66,11 @@ class SensorSuite(Participant):
 
     def reset(self, sim: Simulation) -> None:
         """Draw the biases and the noise of a new run."""
+        seed = sim.seed if sim.draw == 0 else None
         if self._noise is not None:
-            self._noise.reset(sim.seed if sim.draw == 0 else None)
+            self._noise.reset(seed)
+        if self._additional is not None:
+            self._additional.reset(seed)
         if self._scan is not None:
             self._scan.reset(sim.seed, sim.draw)
 
@@ -80,6 +91,8 @@ class SensorSuite(Participant):
         ideal = self._sensors.measure(sim.t, sim.q, sim.v, a, self._effort, self._contact)
         if self._scan is not None:
             self._scan.measure(sim.q, first)
+        if self._additional is not None:
+            self._additional.measure(first)
         return ideal if self._noise is None else self._noise.measure(first)
 
     def soles(self, sim: Simulation) -> tuple[Array, Array]:
@@ -103,7 +116,8 @@ class SensorSuite(Participant):
         """Return a copy of the last measurement and of the state of the noise."""
         noise = None if self._noise is None else self._noise.state()
         scan = None if self._scan is None else self._scan.state()
-        return {"ideal": self._sensors.observation.copy(), "noise": noise, "scan": scan}
+        additional = None if self._additional is None else self._additional.state()
+        return {"ideal": self._sensors.observation.copy(), "noise": noise, "scan": scan, "additional": additional}
 
     def set_state(self, state: dict[str, Any], sim: Simulation) -> None:
         """Restore a state that :meth:`state` returned."""
@@ -113,3 +127,5 @@ class SensorSuite(Participant):
             self._noise.set_state(state["noise"])
         if self._scan is not None:
             self._scan.set_state(state["scan"])
+        if self._additional is not None:
+            self._additional.set_state(state["additional"])

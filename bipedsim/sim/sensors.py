@@ -1,4 +1,4 @@
-"""Ideal sensors: encoders, IMU and ankle force-torque sensors, from the state and the contact of one step."""
+"""Ideal sensors from the state and the contact of one step: encoders, IMUs, ankle sensors and contact switches."""
 
 from __future__ import annotations
 
@@ -46,13 +46,15 @@ class Instruments(NamedTuple):
             are distal to an instrument.
         below: (joints,) whether each joint carries an ankle sensor or is distal to one.
         load: (joints, 6) force and torque for the motion of the subtree of each of these, in the world at ``origin``.
-        imu_joint, imu_R, imu_p: Joint that carries the IMU, and the IMU frame in that joint.
+        imu_joint, imu_R, imu_p: (1 + M,), (1 + M, 3, 3), (1 + M, 3) joint that carries each IMU, and the IMU frame in
+            that joint; the main IMU first.
         ankle_joint, ankle_R, ankle_p: (K,), (K, 3, 3), (K, 3) joint that carries each ankle sensor, and the sensor
             frame in it.
         hangs: (K,) whether the mass of the foot is below the sensor; there is none below a load cell.
         sole_to_ankle: (K, 6, 6) transforms of wrenches from sole to ankle frame.
         foot_joint, sole_R, sole_p: (K,), (K, 3, 3), (K, 3) joint of each sole, and the sole frame in it.
         radius: (K,) of the ball feet [m], 0 for all other feet.
+        switch_foot, switch_force: (W,) foot of each contact switch, and the normal force that closes it [N].
         axes: (3, 3) work array.
         idx_q, idx_v: (nu,) indices of the joint positions in q and of the joint velocities in v.
         observation: Output.
@@ -61,7 +63,7 @@ class Instruments(NamedTuple):
     joints: Joints
     below: Flags
     load: Array
-    imu_joint: int
+    imu_joint: Integers
     imu_R: Array  # noqa: N815 -- R is the rotation
     imu_p: Array
     ankle_joint: Integers
@@ -73,6 +75,8 @@ class Instruments(NamedTuple):
     sole_R: Array  # noqa: N815
     sole_p: Array
     radius: Array
+    switch_foot: Integers
+    switch_force: Array
     axes: Array
     idx_q: Integers
     idx_v: Integers
@@ -80,16 +84,27 @@ class Instruments(NamedTuple):
 
 
 @kernel
-def _imu(s: Instruments):
-    """Fill the measurements of the IMU."""
-    j, o = s.imu_joint, s.joints.origin
+def _imu(s: Instruments, i, orientation, rate, force):
+    """Fill the measurements of IMU ``i``: quaternion x y z w, angular velocity and specific force."""
+    j, o = s.imu_joint[i], s.joints.origin
     pose, twist = s.joints.poses[j], s.joints.twists[j]
-    turn_axes(pose, s.imu_R, s.axes)
-    to_quaternion(s.axes, s.observation.imu_orientation)
-    x, y, z = act(pose, s.imu_p)
+    turn_axes(pose, s.imu_R[i], s.axes)
+    to_quaternion(s.axes, orientation)
+    x, y, z = act(pose, s.imu_p[i])
     acceleration = point_acceleration(twist, s.joints.accelerations[j], (x - o[0], y - o[1], z - o[2]))
-    assign(s.observation.imu_angular_velocity, mul_t(s.axes, twist[3:]))
-    assign(s.observation.imu_linear_acceleration, mul_t(s.axes, acceleration))
+    assign(rate, mul_t(s.axes, twist[3:]))
+    assign(force, mul_t(s.axes, acceleration))
+
+
+@kernel
+def _additional(s: Instruments, sole_wrench):
+    """Fill the measurements of the additional IMUs and of the contact switches."""
+    out = s.observation
+    for i in range(out.imus.shape[0]):
+        row = out.imus[i]
+        _imu(s, i + 1, row[:4], row[4:7], row[7:])
+    for w in range(s.switch_foot.shape[0]):
+        out.contact_switches[w] = 1.0 if sole_wrench[s.switch_foot[w], 2] > s.switch_force[w] else 0.0
 
 
 @kernel
@@ -147,8 +162,9 @@ def _measure(instruments, q, v, a, tau_joint, sole_wrench):
         out.joint_velocity[j] = v[s.idx_v[j]]
         out.joint_effort[j] = tau_joint[j]
     _move(s, q, v, a)
-    _imu(s)
+    _imu(s, 0, out.imu_orientation, out.imu_angular_velocity, out.imu_linear_acceleration)
     _ankles(s, sole_wrench)
+    _additional(s, sole_wrench)
 
 
 @entry
@@ -185,7 +201,7 @@ class Sensors:
     """Fill one Observation from the state, as ideal sensors without noise.
 
     Args:
-        robot: The robot, with joint order, IMU and ankle frames.
+        robot: The robot, with joint order, frames of IMUs and ankles, and contact switches.
         placed: Joints of the robot whose poses the sensors and the equations of motion share: the next step then need
             not compute them again. By default the sensors have their own.
 
@@ -195,12 +211,14 @@ class Sensors:
 
     def __init__(self, robot: Robot, placed: Joints | None = None) -> None:
         model = robot.model
-        self.observation = obs = Observation.zeros(robot.nu, len(robot.soles))
-        imu, placement = robot.imu_joint_id, robot.placement_joint_imu
+        self.observation = obs = Observation.of_robot(robot)
+        imus = [(robot.imu_joint_id, robot.placement_joint_imu)]
+        imus += [(imu.joint_id, imu.placement_joint_imu) for imu in robot.imus]
+        feet = [sole.name for sole in robot.soles]
         ankles = robot.placement_joint_ankle
         soles = [(ankle, sole.placement_joint_sole) for ankle, sole in zip(ankles, robot.soles, strict=True)]
         below = [not set(model.supports[j]).isdisjoint(robot.ankle_joint_ids) for j in range(model.njoints)]
-        carriers = {imu, *(sole.joint_id for sole in robot.soles)}
+        carriers = {*(joint for joint, _ in imus), *(sole.joint_id for sole in robot.soles)}
         joints = Joints.of_model(model, {*carriers, *np.flatnonzero(below).tolist()})
         if placed is not None:
             joints = joints._replace(poses=placed.poses, origin=placed.origin, S=placed.S, placed=placed.placed)
@@ -210,9 +228,9 @@ class Sensors:
                 joints=joints,
                 below=np.array(below),
                 load=np.zeros((model.njoints, 6)),
-                imu_joint=int(imu),
-                imu_R=np.ascontiguousarray(placement.rotation),
-                imu_p=np.ascontiguousarray(placement.translation),
+                imu_joint=np.array([joint for joint, _ in imus], dtype=np.int64),
+                imu_R=np.array([placement.rotation for _, placement in imus]),
+                imu_p=np.array([placement.translation for _, placement in imus]),
                 ankle_joint=np.array(robot.ankle_joint_ids, dtype=np.int64),
                 ankle_R=np.array([ankle.rotation for ankle in ankles]),
                 ankle_p=np.array([ankle.translation for ankle in ankles]),
@@ -222,6 +240,8 @@ class Sensors:
                 sole_R=np.array([sole.rotation for _, sole in soles]),
                 sole_p=np.array([sole.translation for _, sole in soles]),
                 radius=np.array([sole.radius for sole in robot.soles]),
+                switch_foot=np.array([feet.index(each.foot) for each in robot.contact_switches], dtype=np.int64),
+                switch_force=np.array([each.threshold for each in robot.contact_switches], dtype=np.float64),
                 axes=np.zeros((3, 3)),
                 idx_q=np.ascontiguousarray(robot.idx_q, dtype=np.int64),
                 idx_v=np.ascontiguousarray(robot.idx_v, dtype=np.int64),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bipedsim.errors import UnknownNameError
 
-USUAL_PANELS = ("forces", "cop", "modes", "torques", "readouts", "objects")
+USUAL_PANELS = ("forces", "cop", "modes", "torques", "readouts", "objects", "sensors")
 """Default panels."""
 PANELS = (*USUAL_PANELS, "joints", "velocities", "com", "base", "tracking", "monitors")
 ALL = "all"

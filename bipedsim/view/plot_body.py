@@ -27,6 +27,11 @@ WANTED = "_wanted"
 _JUDGES = ("_error", "_margin", "sliding_variable")
 _WANTED_LOOK: Any = {"color": LIMIT_COLOUR, "linestyle": (0, (4, 2)), "linewidth": 0.9}
 _ESTIMATE_LOOK: Any = {"color": foot_colour(1), "linestyle": (0, (4, 2)), "linewidth": 0.9}
+_AXIS_LOOKS: Any = {
+    "x": {"color": foot_colour(0)},
+    "y": {"color": foot_colour(1), "linestyle": (0, (4, 2))},
+    "z": {"color": TOTAL_COLOUR, "linewidth": 0.9},
+}
 _SAME = 1e-9
 """Relative change up to which a telemetry signal counts as constant, because of rounding."""
 _DECADES = 12.0
@@ -172,6 +177,19 @@ def base_charts(recording: Recording) -> list[Chart]:
     for axis, name in enumerate(("roll [deg]", "pitch [deg]", "yaw [deg]")):
         curves = {source: np.rad2deg(values[:, axis]) for source, values in angles.items()}
         charts.append(Chart(name, curves, looks, span=0.5))
+    return charts
+
+
+def sensor_charts(recording: Recording) -> list[Chart]:
+    """Return spin and specific force of each additional IMU, and the state of each contact switch."""
+    charts = []
+    for i, name in enumerate(recording.imu_names):
+        for quantity, first in (("angular velocity [rad/s]", 4), ("specific force [m/s^2]", 7)):
+            curves = {axis: recording.imus[:, i, first + a] for a, axis in enumerate("xyz")}
+            charts.append(Chart(f"{name}, {quantity}", curves, _AXIS_LOOKS, span=0.01))
+    for i, name in enumerate(recording.switch_names):
+        closed = recording.contact_switches[:, i]
+        charts.append(Chart(f"{name} (1: closed)", {name: closed}, {name: {"drawstyle": "steps-post"}}, span=1.0))
     return charts
 
 

@@ -40,6 +40,7 @@ from bipedsim.view.plot_body import (
     monitor_charts,
     monitors_height,
     physics_of,
+    sensor_charts,
     shown_readouts,
     tracking_charts,
 )
@@ -203,6 +204,15 @@ _PANELS = {
         lambda _recording: 2.0,
         draw_objects,
         lambda recording: "" if recording.objects else "no objects: the run had none",
+    ),
+    "sensors": _Panel(
+        lambda recording: chart_height(len(sensor_charts(recording))),
+        lambda figure, recording: _charts(figure, recording, "additional sensors", sensor_charts(recording)),
+        lambda recording: (
+            ""
+            if np.isfinite(recording.imus).any() or np.isfinite(recording.contact_switches).any()
+            else "no additional IMUs or contact switches"
+        ),
     ),
     "joints": _Panel(
         lambda recording: height_of(recording, joint_groups(recording.joint_names), wanted_positions(recording)),

@@ -221,8 +221,12 @@ def _plots(recording: Recording) -> tuple[dict[str, bytes], list[str]]:
 
 
 def _panels(*recordings: Recording) -> list[str]:
-    """Return the panels to plot or to list as omitted; without objects, their panel is not worth mentioning."""
-    return [name for name in PANELS if name != "objects" or any(recording.objects for recording in recordings)]
+    """Return the panels to plot or to list as omitted, without those of objects and sensors that no run has."""
+    absent = {
+        "objects": not any(recording.objects for recording in recordings),
+        "sensors": not any(recording.imu_names or recording.switch_names for recording in recordings),
+    }
+    return [name for name in PANELS if not absent.get(name)]
 
 
 def _no_news(recording: Recording, panel: str) -> str:

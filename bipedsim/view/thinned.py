@@ -21,6 +21,7 @@ _OF_PANEL = {
     "cop": ("wrench", "ankle_wrench", "sole_poses", "cop", "n_vertices"),
     "modes": ("mode", "sliding", "n_vertices"),
     "torques": ("joint_effort", "joint_command", "stop_torque"),
+    "sensors": ("imus", "contact_switches"),
     "joints": ("joint_position", "setpoint"),
     "velocities": ("joint_velocity", "setpoint"),
     "com": ("joint_position", "base_pose", "sole_poses", "cop_world"),
@@ -31,7 +32,7 @@ _OF_PANEL = {
 """Columns that a panel shows or uses."""
 _CURVES = (
     *("joint_effort", "cop", "joint_command", "joint_position", "joint_velocity", "setpoint", "odometry", "cop_world"),
-    *("friction_used", "cop_margin", "impact"),
+    *("friction_used", "cop_margin", "impact", "imus", "contact_switches"),
 )
 """Columns of which all values are curves."""
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from bipedsim_ros.contract.commands import check_commands
 from bipedsim_ros.contract.evidence import Evidence
 from bipedsim_ros.contract.finding import Findings
-from bipedsim_ros.contract.measurements import STANDING, check_imu, check_joints, check_wrenches
+from bipedsim_ros.contract.measurements import MOVING, STANDING, check_imu, check_joints, check_wrenches, upward_axis
 from bipedsim_ros.contract.robot_contract import Contract
 from bipedsim_ros.contract.stream import check_ages, check_command_topic, check_sensor_topic
+from bipedsim_ros.contract.switches import check_switches
 
 
 def check(contract: Contract, evidence: Evidence, state: str) -> Findings:
@@ -19,19 +20,26 @@ def check(contract: Contract, evidence: Evidence, state: str) -> Findings:
         state: Motion of the robot, one of :data:`bipedsim_ros.contract.measurements.STATES`.
     """
     out = Findings()
-    runs = {topic.name: check_sensor_topic(contract, evidence, topic, out) for topic in contract.sensors}
+    runs = {topic.name: check_sensor_topic(contract, evidence, topic, out) for topic in contract.measured}
     q, standing = None, False
     if runs[contract.joints.name]:
         q = check_joints(contract, evidence, state, out)
         standing = state == STANDING and q is not None
         check_ages(contract, evidence, out)
-    if runs[contract.imu.name]:
-        check_imu(contract, evidence, q if standing else None, out)
+    robot = contract.robot
+    frames = [(contract.imu, robot.imu_joint_id, robot.placement_joint_imu)]
+    frames += [(t, i.joint_id, i.placement_joint_imu) for t, i in zip(contract.imus, robot.imus, strict=True)]
+    for topic, joint, placement in frames:
+        if runs[topic.name]:
+            up = upward_axis(robot, q, joint, placement) if standing and q is not None else None
+            check_imu(contract, evidence, topic, up, out)
+    loads = None
     if all(runs[topic.name] for topic in contract.wrenches):
-        check_wrenches(contract, evidence, standing, out)
+        loads = check_wrenches(contract, evidence, standing, out)
+    check_switches(contract, evidence, state if standing or state != STANDING else MOVING, loads, out)
     check_command_topic(contract, evidence, out)
     check_commands(contract, evidence, out)
     # The report is sorted by topic; the findings of a topic keep the order of the checks.
-    order = [*(topic.found_as for topic in contract.sensors), contract.commands.found_as]
+    order = [*(topic.found_as for topic in contract.measured), contract.commands.found_as]
     out.sort(key=lambda finding: order.index(finding.topic))
     return out

@@ -124,7 +124,7 @@ def evidence_of_bag(path: Path, contract: Contract, begin: float, duration: floa
         RecordingError: The file is not a bag, or contains nothing in this interval.
     """
     bag = Bag(path)
-    wanted = {topic.found_as for topic in (*contract.sensors, contract.commands)}
+    wanted = {topic.found_as for topic in (*contract.measured, contract.commands)}
     joints = contract.joints.found_as
     topics: dict[str, TopicEvidence] = {}
     first = last = 0

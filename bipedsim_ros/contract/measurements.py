@@ -17,7 +17,7 @@ from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim_ros.contract.evidence import Evidence
 from bipedsim_ros.contract.finding import Findings, TopicReport
-from bipedsim_ros.contract.robot_contract import Contract
+from bipedsim_ros.contract.robot_contract import Contract, ExpectedTopic
 from bipedsim_ros.contract.stream import rising
 
 STANDING, HANGING, MOVING = STATES = ("standing", "hanging", "moving")
@@ -171,16 +171,20 @@ def _sole_heights(robot: Robot, q: Array) -> float:
     return float(np.abs(corners).max())
 
 
-def check_imu(contract: Contract, evidence: Evidence, q: Array | None, out: Findings) -> None:
-    """Check the IMU; at rest also compare it with gravity and with the attitude from the joints.
+def check_imu(
+    contract: Contract, evidence: Evidence, topic: ExpectedTopic, expected: Array | None, out: Findings
+) -> None:
+    """Check an IMU; at rest also compare it with gravity and with the attitude from the joints.
 
     Args:
         contract, evidence: See :func:`bipedsim_ros.contract.check.check`.
-        q: (nq,) configuration at rest on level ground; None if the robot moves or hangs.
+        topic: Topic of the IMU.
+        expected: (3,) upward axis in its frame at rest on level ground, as :func:`upward_axis` returns it; None if the
+            robot moves or hangs.
         out: List for the findings.
     """
-    report = out.of(contract.imu.found_as)
-    values = evidence.topics[contract.imu.found_as].columns.values
+    report = out.of(topic.found_as)
+    values = evidence.topics[topic.found_as].columns.values
     quaternion, rate, force = (values[key] for key in ("orientation", "angular_velocity", "linear_acceleration"))
     finite = np.isfinite(rate).all() and np.isfinite(force).all()
     if not report.judge(
@@ -196,7 +200,7 @@ def check_imu(contract: Contract, evidence: Evidence, q: Array | None, out: Find
         "a unit quaternion",
         "let the IMU or a filter (imu_filter_madgwick, say) estimate it",
     )
-    if q is None:
+    if expected is None:
         report.not_checked("gravity", "needs a robot that stands at rest")
         return
     turning = float(np.quantile(np.linalg.norm(rate, axis=1), 0.9))
@@ -222,7 +226,6 @@ def check_imu(contract: Contract, evidence: Evidence, q: Array | None, out: Find
         else "unit or scale of the accelerometer",
     ):
         return
-    expected = _imu_up(contract.robot, q)
     lean = _angle(measured, expected)
     report.judge(
         lean < TILT,
@@ -231,7 +234,7 @@ def check_imu(contract: Contract, evidence: Evidence, q: Array | None, out: Find
         f"{np.round(expected, 2).tolist()}, by the joints of a robot that stands on level ground",
         "sign: at rest an accelerometer reads +g upwards, not gravity"
         if _angle(-measured, expected) < TILT
-        else f"the axes are not those of {contract.imu.frame}: correct the mounting of the IMU in URDF or driver",
+        else f"the axes are not those of {topic.frame}: correct the mounting of the IMU in URDF or driver",
     )
     if unit:
         typical = np.median(quaternion, axis=0)
@@ -259,10 +262,11 @@ def _check_orientation(quaternion: Array, expected: Array, report: TopicReport) 
     )
 
 
-def _imu_up(robot: Robot, q: Array) -> Array:
+def upward_axis(robot: Robot, q: Array, joint: int, placement: pin.SE3) -> Array:
+    """Return the world's z axis (3,) in a frame with this ``placement`` in ``joint``, at ``q`` (nq,)."""
     data = robot.model.createData()
     pin.forwardKinematics(robot.model, data, q)
-    up: Array = (data.oMi[robot.imu_joint_id] * robot.placement_joint_imu).rotation[2]
+    up: Array = (data.oMi[joint] * placement).rotation[2]
     return up
 
 
@@ -271,14 +275,18 @@ def _angle(a: Array, b: Array) -> float:
     return float(np.arccos(np.clip(cosine, -1.0, 1.0)))
 
 
-def check_wrenches(contract: Contract, evidence: Evidence, standing: bool, out: Findings) -> None:
-    """Check that the ankle wrenches are finite, and at rest that they carry the robot with the CoP inside the soles."""
+def check_wrenches(contract: Contract, evidence: Evidence, standing: bool, out: Findings) -> list[float] | None:
+    """Check that the ankle wrenches are finite, and at rest that they carry the robot with the CoP inside the soles.
+
+    Returns:
+        Normal force of each sole at rest [N]; None if the robot moves, or if the wrenches do not carry it.
+    """
     robot = contract.robot
     medians = []
     for topic in contract.wrenches:
         observed = evidence.read(topic)
         if observed is None:
-            return
+            return None
         wrench = observed.columns.values["wrench"]
         if not out.of(topic.found_as).judge(
             bool(np.isfinite(wrench).all()),
@@ -287,12 +295,12 @@ def check_wrenches(contract: Contract, evidence: Evidence, standing: bool, out: 
             "numbers",
             "look at its driver",
         ):
-            return
+            return None
         medians.append(contract.ft_sign * np.median(wrench, axis=0))
     if not standing:
         for topic in contract.wrenches:
             out.of(topic.found_as).not_checked("load", "needs a robot that stands at rest")
-        return
+        return None
     # The soles are level. An unloaded sensor therefore measures only the weight of the foot below it.
     at_soles = [sole_wrench(robot, k, median) for k, median in enumerate(medians)]
     feet = [float(sole_wrench(robot, k, np.zeros(6))[2]) for k in range(len(medians))]
@@ -307,7 +315,7 @@ def check_wrenches(contract: Contract, evidence: Evidence, standing: bool, out: 
         f"{weight:.1f} N within {LOAD:.0%}, the weight above the sensors, upwards: the ground on the foot",
         _load_todo(ratio, np.array(loads), weight),
     ):
-        return
+        return None
     for topic, sole, wrench in zip(contract.wrenches, robot.soles, at_soles, strict=True):
         report = out.of(topic.found_as)
         if wrench[2] < LOAD * robot.weight:
@@ -322,6 +330,7 @@ def check_wrenches(contract: Contract, evidence: Evidence, standing: bool, out: 
             "inside the sole",
             f"unit or sign of the torques, or the axes and origin are not those of {topic.frame}",
         )
+    return [float(wrench[2]) for wrench in at_soles]
 
 
 def _load_todo(ratio: float, loads: Array, weight: float) -> str:

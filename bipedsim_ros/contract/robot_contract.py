@@ -24,6 +24,7 @@ class ExpectedTopic:
         msgtype: Type, such as ``sensor_msgs/msg/Imu``.
         controller: Quality of service of the controller: requested, or offered for the command topic.
         frame: ``frame_id`` of the header; empty if the controller does not use it.
+        stamped: Whether the messages have a stamp.
     """
 
     name: str
@@ -31,6 +32,7 @@ class ExpectedTopic:
     msgtype: str
     controller: Qos
     frame: str = ""
+    stamped: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +47,9 @@ class Contract:
         joints, imu, commands: Topics.
         wrenches: Topic of each foot.
         takes: Kind of the commands, one of :data:`TAKES`.
+        imus, switches: Topics of the additional IMUs and of the contact switches, in the order of robot.yaml.
+        sensors: Topics with stamped measurements.
+        measured: Topics with measurements.
     """
 
     robot: Robot
@@ -56,10 +61,14 @@ class Contract:
     wrenches: tuple[ExpectedTopic, ...]
     commands: ExpectedTopic
     takes: str = "effort"
+    imus: tuple[ExpectedTopic, ...] = ()
+    switches: tuple[ExpectedTopic, ...] = ()
     sensors: tuple[ExpectedTopic, ...] = field(init=False)
+    measured: tuple[ExpectedTopic, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sensors", (self.joints, self.imu, *self.wrenches))
+        object.__setattr__(self, "sensors", (self.joints, self.imu, *self.wrenches, *self.imus))
+        object.__setattr__(self, "measured", (*self.sensors, *self.switches))
 
 
 def robot_contract(
@@ -81,7 +90,8 @@ def robot_contract(
         namespace: Namespace of the robot's topics.
 
     Raises:
-        ConfigError: A remapped topic is not in the contract, or ``joints`` are not the robot's.
+        ConfigError: A remapped topic is not in the contract, ``joints`` are not the robot's, or a sensor of the robot
+            has the topic of another quantity.
     """
     robot_names = dict(remappings or {})
 
@@ -90,8 +100,10 @@ def robot_contract(
         sends = row in TAKES.values()
         qos = row.offered if sends or row.requested is None else row.requested
         inside = f"/{namespace.strip('/')}{name}" if namespace.strip("/") else name
-        return ExpectedTopic(name, robot_names.get(name, inside), row.msgtype, qos, frame)
+        stamped = row.msgtype != topics.SWITCH.msgtype
+        return ExpectedTopic(name, robot_names.get(name, inside), row.msgtype, qos, frame, stamped)
 
+    named = topics.of_sensors(robot)
     result = Contract(
         robot=robot,
         rate=rate,
@@ -104,8 +116,10 @@ def robot_contract(
         ),
         commands=topic(TAKES[takes]),
         takes=takes,
+        imus=tuple(topic(named[imu.name], frame=imu.frame) for imu in robot.imus),
+        switches=tuple(topic(named[switch.name]) for switch in robot.contact_switches),
     )
-    known = [t.name for t in (*result.sensors, result.commands)]
+    known = [t.name for t in (*result.measured, result.commands)]
     for name in robot_names:
         if name not in known:
             raise ConfigError(f"--remap {name}:=...: the controller has no such topic; it has {', '.join(known)}")

@@ -26,7 +26,7 @@ _SERVICE_S = 2.0
 
 def watch(node: Node, contract: Contract, duration: float) -> Evidence:
     """Wait for the robot's topics, then collect messages for ``duration`` [s]; return the observations."""
-    expected = {topic.found_as: topic for topic in (*contract.sensors, contract.commands)}
+    expected = {topic.found_as: topic for topic in (*contract.measured, contract.commands)}
     _discover(node, contract)
     types = dict(node.get_topic_names_and_types())
     observed = {
@@ -52,7 +52,7 @@ def watch(node: Node, contract: Contract, duration: float) -> Evidence:
 
 def _discover(node: Node, contract: Contract) -> None:
     """Wait until the robot's topics and the names of their nodes are known, or until a timeout."""
-    sensors = [topic.found_as for topic in contract.sensors]
+    sensors = [topic.found_as for topic in contract.measured]
     start, known_by = time.monotonic(), math.inf
     unnamed = False
     while (now := time.monotonic()) < (start + NAMING_S if unnamed else min(start + _DISCOVERY_S, known_by)):

@@ -54,7 +54,24 @@ def check_sensor_topic(contract: Contract, evidence: Evidence, topic: ExpectedTo
             "set frame_id of the broadcaster if it is the same frame by another name; otherwise give the measurement "
             "in that frame, or name the robot's own in robot.yaml",
         )
+    if not topic.stamped:
+        return _check_number(observed, evidence.topics.get(contract.joints.found_as), report)
     return _check_stamps(contract, observed, report)
+
+
+def _check_number(observed: TopicEvidence, joints: TopicEvidence | None, report: TopicReport) -> bool:
+    """Check that there is a message for each message of joint states; return whether they can be compared."""
+    if joints is None or not len(joints):
+        report.not_checked("rate", "needs joint states")
+        return True
+    share = len(observed) / len(joints)
+    return report.measure(
+        abs(share - 1.0) <= RATE_TOLERANCE,
+        "rate",
+        f"{share:.3g} messages for each of the joint states",
+        "1",
+        "publish it before every message of joint states",
+    )
 
 
 def check_ages(contract: Contract, evidence: Evidence, out: Findings) -> None:

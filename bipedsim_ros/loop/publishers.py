@@ -19,7 +19,7 @@ from bipedsim.numerics import Array
 from bipedsim.plates import PlateGeometry, PlateSignals, as_json
 from bipedsim.recording import schema
 from bipedsim.recording.bag import NS_PER_S, labelled
-from bipedsim.runs import ANKLES, HEIGHTS, IMU, JOINTS, FaultSchedule
+from bipedsim.runs import ANKLES, HEIGHTS, IMU, IMUS, JOINTS, SWITCHES, FaultSchedule
 from bipedsim.sim import GroundTruth, Observation, Simulator, VertexForces
 from bipedsim_ros.wire import (
     WORLD_FRAME,
@@ -90,7 +90,11 @@ class _OnDemandPublisher:
 
 
 class SensorPublishers:
-    """Publishes the measurements: IMU, ankle wrenches, and last the joint states, for which a controller waits."""
+    """Publishes the measurements, and last the joint states, for which a controller waits.
+
+    Raises:
+        ConfigError: A sensor of the robot has the topic of another quantity.
+    """
 
     def __init__(
         self, node: Node, robot: Robot, ft_sign: float, make: Make = publisher, height_points: Array | None = None
@@ -106,6 +110,15 @@ class SensorPublishers:
         chains = Chains(robot) if robot.loops else None
         self._joint_writer = conversions.JointStateWriter(robot.joint_names, topics.JOINT_STATES.frame, chains)
         self._imu = _OnDemandPublisher(node, make, topics.IMU, imu.write)
+        named = topics.of_sensors(robot)
+        self._imus = [
+            _OnDemandPublisher(node, make, named[each.name], conversions.ImuWriter(each.frame).write_row)
+            for each in robot.imus
+        ]
+        switch = conversions.SwitchWriter()
+        self._switches = [
+            _OnDemandPublisher(node, make, named[each.name], switch.write) for each in robot.contact_switches
+        ]
         self._joint_states = make(node, topics.JOINT_STATES)
         self._newest = b""
         self._ft_sign = ft_sign
@@ -120,6 +133,8 @@ class SensorPublishers:
         self._publish_imu(observation, t_ns)
         self._publish_ankles(observation, t_ns)
         self._publish_heights(observation, t_ns)
+        self._publish_imus(observation, t_ns)
+        self._publish_switches(observation, t_ns)
         return self._publish_joints(observation, t_ns)
 
     def publish_faulty(self, observation: Observation, faults: FaultSchedule) -> int:
@@ -128,6 +143,8 @@ class SensorPublishers:
             IMU: self._publish_imu,
             ANKLES: self._publish_ankles,
             HEIGHTS: self._publish_heights,
+            IMUS: self._publish_imus,
+            SWITCHES: self._publish_switches,
             JOINTS: self._publish_joints,
         }
         out_ns = time.monotonic_ns()
@@ -148,6 +165,14 @@ class SensorPublishers:
             self._heights.publish(observation)
         if self._height_points is not None:
             self._height_points.publish(observation, t_ns)
+
+    def _publish_imus(self, observation: Observation, t_ns: int) -> None:
+        for imu, row in zip(self._imus, observation.imus, strict=True):
+            imu.publish(row, t_ns)
+
+    def _publish_switches(self, observation: Observation, _t_ns: int) -> None:
+        for switch, closed in zip(self._switches, observation.contact_switches, strict=True):
+            switch.publish(closed)
 
     def _publish_joints(self, observation: Observation, t_ns: int) -> int:
         out_ns = time.monotonic_ns()

@@ -27,7 +27,7 @@ from bipedsim.config import RunConfig, differences, like, param, parse_changes
 from bipedsim.control import FALL_TILT, Guard, Tuning, construct, find_controller, robot_params
 from bipedsim.errors import EXIT_FAILED, EXIT_USAGE, ConfigError, MeasurementError
 from bipedsim.model import Robot, load_robot
-from bipedsim.numerics import Indices, announced, is_finite
+from bipedsim.numerics import Array, Indices, announced, is_finite
 from bipedsim.recording.bag import NS_PER_S
 from bipedsim.sim import Observation
 from bipedsim_ros.loop import (
@@ -57,6 +57,7 @@ from bipedsim_ros.wire import (
     ImuReader,
     JointStateReader,
     MessageError,
+    SwitchReader,
     WrenchReader,
     publisher,
     relative,
@@ -174,6 +175,40 @@ class _Sensor:
     silent: bool = False
 
 
+def _sensor_readers(
+    robot: Robot, observation: Observation, ft_sign: float, height_points: Array | None
+) -> list[tuple[topics.Topic, str, Callable[[bytes], None]]]:
+    """Return topic, foot and reader of each sensor except the joint states; what they read is NaN until then.
+
+    Args:
+        robot: The robot.
+        observation: The readers fill its arrays.
+        ft_sign: Sign of the ankle wrenches.
+        height_points: (S, 2) points of the height scan that the controller needs [m]; None for none.
+
+    Raises:
+        ConfigError: A sensor of the robot has the topic of another quantity.
+    """
+    o = observation
+    main = o.imu_orientation, o.imu_angular_velocity, o.imu_linear_acceleration
+    for values in (*main, o.foot_wrench, o.imus, o.contact_switches):
+        values.fill(np.nan)
+    reads: list[tuple[topics.Topic, str, Callable[[bytes], None]]] = [
+        (topics.IMU, "", partial(ImuReader().read, observation=o))
+    ]
+    for sole, wrench in zip(robot.soles, o.foot_wrench, strict=True):
+        reads.append((topics.ANKLE_WRENCH, sole.name, partial(WrenchReader(ft_sign).read, wrench=wrench)))
+    if height_points is not None:
+        o.height_scan = np.full(len(height_points), np.nan)
+        reads.append((topics.HEIGHT_SCAN, "", partial(HeightScanReader(height_points).read, observation=o)))
+    named = topics.of_sensors(robot)
+    for imu, row in zip(robot.imus, o.imus, strict=True):
+        reads.append((named[imu.name], "", partial(ImuReader().read_row, row=row)))
+    for i, switch in enumerate(robot.contact_switches):
+        reads.append((named[switch.name], "", partial(SwitchReader().read, out=o.contact_switches[i : i + 1])))
+    return reads
+
+
 class ControllerNode:
     """Hosts one controller.
 
@@ -204,18 +239,10 @@ class ControllerNode:
         self._reader = JointStateReader(robot.joint_names)
         self._writer, self._impedance_writer = CommandWriter(robot.nu), ImpedanceWriter(robot.nu)
         self._command: bytes | None = None
-        self._observation = o = Observation.zeros(robot.nu, len(robot.soles))
-        for values in (o.foot_wrench, o.imu_orientation, o.imu_angular_velocity, o.imu_linear_acceleration):
-            values.fill(np.nan)
+        self._observation = Observation.of_robot(robot)
         self._inbox = Inbox(node, topics.JOINT_STATES)
         self._read_states = partial(self._reader.read, observation=self._observation)
-        reads = [(topics.IMU, "", partial(ImuReader().read, observation=self._observation))]
-        for sole, wrench in zip(robot.soles, self._observation.foot_wrench, strict=True):
-            reads.append((topics.ANKLE_WRENCH, sole.name, partial(WrenchReader(params.ft_sign).read, wrench=wrench)))
-        if (points := self._guard.height_points) is not None:
-            self._observation.height_scan = np.full(len(points), np.nan)
-            scan = HeightScanReader(points)
-            reads.append((topics.HEIGHT_SCAN, "", partial(scan.read, observation=self._observation)))
+        reads = _sensor_readers(robot, self._observation, params.ft_sign, self._guard.height_points)
         self._sensors = []
         for topic, foot, read in reads:
             subscription = self._inbox.subscribe(topic, foot)

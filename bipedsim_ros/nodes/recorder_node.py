@@ -16,6 +16,7 @@ A full disk ends the recording with an error, and the data written so far remain
 
 from __future__ import annotations
 
+import json
 import os
 import queue
 import sys
@@ -111,12 +112,27 @@ class RecorderParams:
         yield from wrong_sign(self.ft_sign)
 
 
-def _feet_of(robot: str) -> list[str]:
-    if not robot:
-        return ["left", "right"]
+def _robot_topics(name: str, feet: Sequence[str]) -> tuple[list[str], dict[str, Topic]]:
+    """Return the feet, and the topic of each additional sensor by its name.
+
+    Args:
+        name: Robot name or file; empty if it is unknown.
+        feet: Names of the feet if the user gave them. The robot may then be unknown on this machine.
+
+    Raises:
+        ConfigError: The robot cannot be loaded, and ``feet`` are not given.
+    """
+    if not name:
+        return list(feet) or ["left", "right"], {}
     from bipedsim.model import load_robot
 
-    return [sole.name for sole in load_robot(robot).soles]
+    try:
+        robot = load_robot(name)
+    except ConfigError:
+        if feet:
+            return list(feet), {}
+        raise
+    return list(feet) or [sole.name for sole in robot.soles], topics.of_sensors(robot)
 
 
 @dataclass
@@ -204,9 +220,12 @@ class Recorder:
         self.absent: Counter[str] = Counter()  # lost or dropped messages by topic
         self._node = node
         self._unreadable: set[str] = set()
-        self._feet = feet = params.feet or _feet_of(params.robot)
+        feet, sensors = _robot_topics(params.robot, params.feet)
+        self._feet = feet
+        self._sensor_topics = {row.name for row in sensors.values()}
         rows = [row for row in TOPICS.values() if row.recorded]
         known: dict[str, Topic] = {name: row for row in rows if not row.is_prefix for name in row.names(feet)}
+        known |= {row.name: row for row in sensors.values()}
         self._optional = {name for name, row in known.items() if not row.expected}
         self._selection = Selection.of(params.topics, known, [row.prefix for row in rows if row.is_prefix])
         self._waiting_for_type = set(self._selection.waiting)
@@ -222,6 +241,8 @@ class Recorder:
             custom["controller"] = params.controller
         custom["namespace"] = node.get_namespace()
         custom[schema.USER_TOPICS] = self._user_topics
+        if sensors:
+            custom[schema.SENSORS] = json.dumps({sensor: row.name for sensor, row in sensors.items()})
         self.bag = BagWriter(self.path, custom, os.environ.get("ROS_DISTRO", "jazzy"))
         self._disk = _DiskThread(self.bag, self.counts)
         self._disk.start()
@@ -259,7 +280,7 @@ class Recorder:
     @property
     def _user_topics(self) -> str:
         """Topics of the user's own nodes, joined by commas, for readers of the bag."""
-        return ",".join(sorted(topics.of_user(self._subscriptions, self._feet)))
+        return ",".join(sorted({*topics.of_user(self._subscriptions, self._feet)} - self._sensor_topics))
 
     def _offered(self, name: str) -> Qos:
         return offered_qos(self._node, name) or Qos()

@@ -4,6 +4,7 @@ from .conversions import (
     HeightScanReader as HeightScanReader,
     ImuReader as ImuReader,
     JointStateReader as JointStateReader,
+    SwitchReader as SwitchReader,
     TwistReader as TwistReader,
     TwistWriter as TwistWriter,
     WrenchReader as WrenchReader,

@@ -22,6 +22,7 @@ from bipedsim_ros.wire.topics import (
     HEIGHT_SCAN,
     IMU,
     JOINT_STATES,
+    SWITCH,
     VELOCITY,
     Topic,
 )
@@ -228,6 +229,10 @@ class ImuWriter:
         o = observation
         return self._wire.write(t_ns, o.imu_orientation, o.imu_angular_velocity, o.imu_linear_acceleration)
 
+    def write_row(self, row: Array, t_ns: int) -> bytes:
+        """Return the message of an additional IMU; ``row`` (10,) is that of ``Observation.imus``."""
+        return self._wire.write(t_ns, row[:4], row[4:7], row[7:])
+
 
 class ImuReader:
     """Reads Imu messages.
@@ -240,10 +245,38 @@ class ImuReader:
 
     def read(self, data: bytes, observation: Observation) -> None:
         """Copy a serialised message into the IMU fields of ``observation``."""
-        orientation, rate, acceleration, covariance = self._wire.read(data)
-        observation.imu_orientation[:] = orientation if covariance[0] != -1.0 else np.nan
-        observation.imu_angular_velocity[:] = rate
-        observation.imu_linear_acceleration[:] = acceleration
+        o = observation
+        self._fill(data, o.imu_orientation, o.imu_angular_velocity, o.imu_linear_acceleration)
+
+    def read_row(self, data: bytes, row: Array) -> None:
+        """Copy a serialised message into ``row`` (10,) of ``Observation.imus``."""
+        self._fill(data, row[:4], row[4:7], row[7:])
+
+    def _fill(self, data: bytes, orientation: Array, rate: Array, acceleration: Array) -> None:
+        measured, rate[:], acceleration[:], covariance = self._wire.read(data)
+        orientation[:] = measured if covariance[0] != -1.0 else np.nan
+
+
+class SwitchWriter:
+    """Writes the messages of a contact switch."""
+
+    def __init__(self) -> None:
+        self._open, self._closed = (Encoder(SWITCH.msgtype, {"data": closed}).data(0) for closed in (False, True))
+
+    def write(self, closed: float) -> bytes:
+        """Return the message of a switch that is closed (1) or open (0)."""
+        return self._closed if closed else self._open
+
+
+class SwitchReader:
+    """Reads the messages of a contact switch."""
+
+    def __init__(self) -> None:
+        self._wire = WireReader(SWITCH.msgtype)
+
+    def read(self, data: bytes, out: Array) -> None:
+        """Copy a serialised message into ``out`` (1,): 1 for closed, 0 for open."""
+        out[:] = self._wire.read(data)[0] != 0
 
 
 class ContactWriter:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,8 +57,10 @@ def write_run_bag(recording: Recording, robot: Robot | None, path: Path) -> list
         RecordingError: The disk cannot be written.
     """
     notes = [] if robot is not None else ["without the robot and /tf: its description is not known here"]
+    sensors = _sensor_topics(recording, robot)
     messages = list(_columns(recording, robot))
     messages += [
+        *_sensors(recording, sensors),
         *_controller_signals(recording),
         *_objects_and_vertices(recording),
         *_plates(recording),
@@ -69,6 +72,8 @@ def write_run_bag(recording: Recording, robot: Robot | None, path: Path) -> list
         except RecordingError as error:
             notes.append(f"without /tf: {error}")
     about = {"robot": recording.robot_source, "feet": ",".join(recording.feet)}
+    if sensors:
+        about[names.SENSORS] = json.dumps({sensor: row.name for sensor, row in sensors.items()})
     bag = BagWriter(path, about, alone=True)
     try:
         channels = [bag.add_topic(_bag_topic(topic)) for topic in messages]
@@ -167,6 +172,32 @@ def _columns(r: Recording, robot: Robot | None) -> Iterator[_TopicMessages]:
     if len(_finite_rows(*(getattr(r, column.name) for column in imu))):
         frame = topics.IMU.frame_of(imu=robot.imu_frame if robot is not None else BASE_FRAME)
         yield _headed(topics.IMU, topics.IMU.name, frame, r.t, {c.field: getattr(r, c.name) for c in imu})
+
+
+def _sensor_topics(r: Recording, robot: Robot | None) -> dict[str, Topic]:
+    """Return the topic of each recorded additional sensor; without the robot, the default one."""
+    known = topics.of_sensors(robot) if robot is not None else {}
+    kinds = ((topics.ADDITIONAL_IMU, r.imu_names), (topics.SWITCH, r.switch_names))
+    default = {name: replace(row, name=row.of("", name), frame="") for row, group in kinds for name in group}
+    return {name: known.get(name, row) for name, row in default.items()}
+
+
+def _sensors(r: Recording, rows_of: Mapping[str, Topic]) -> Iterator[_TopicMessages]:
+    """Yield the additional IMUs and the contact switches."""
+    for i, name in enumerate(r.imu_names):
+        row, at = rows_of[name], _finite_rows(r.imus[:, i])
+        values = r.imus[at, i]
+        fields = {
+            "orientation": values[:, :4],
+            "angular_velocity": values[:, 4:7],
+            "linear_acceleration": values[:, 7:],
+        }
+        yield _headed(row, row.name, row.frame, r.t[at], fields)
+    states = [Encoder(topics.SWITCH.msgtype, {"data": closed}).data(0) for closed in (False, True)]
+    for i, name in enumerate(r.switch_names):
+        row, at = rows_of[name], _finite_rows(r.contact_switches[:, i])
+        data = [states[closed > 0.5] for closed in r.contact_switches[at, i].tolist()]
+        yield _TopicMessages(row, row.name, _stamps(r.t[at]), data)
 
 
 def _twists(t: Array, pose: Array) -> Array:

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from bipedsim.config import Table
 from bipedsim.errors import ConfigError
 from bipedsim.recording import Column, columns_on, schema
 from bipedsim.recording.bag import Encoder, Qos
+
+if TYPE_CHECKING:
+    from bipedsim.model import Robot
 
 WORLD_FRAME = "odom"
 BASE_FRAME = "base_link"
@@ -72,8 +76,9 @@ class Topic:
     """Entry of the table of topics.
 
     Attributes:
-        name: Name, with ``{foot}`` if each foot has its own topic, or ``{plate}`` if each force plate has. A name that
-            ends in "/" is the common prefix of several topics of this type.
+        name: Name, with ``{foot}`` if each foot has its own topic, ``{plate}`` if each force plate has, or ``{sensor}``
+            if each additional sensor has (:func:`of_sensors`). A name that ends in "/" is the common prefix of several
+            topics of this type.
         msgtype: Type, such as ``sensor_msgs/msg/Imu``.
         by: Publisher: ``ROBOT`` for measurements of a robot, ``SIMULATOR`` for data that only a simulator has,
             ``CONTROLLER``, ``USER`` for steering and pushing, or ``NODES``.
@@ -102,6 +107,11 @@ class Topic:
         return "{foot}" in self.name
 
     @property
+    def per_sensor(self) -> bool:
+        """Whether each additional sensor has its own topic."""
+        return "{sensor}" in self.name
+
+    @property
     def is_prefix(self) -> bool:
         """Whether the entry stands for an unknown number of topics, whose names begin with :attr:`prefix`."""
         return self.name.endswith("/") or "{plate}" in self.name
@@ -128,7 +138,7 @@ class Topic:
 
     def of(self, foot: str, name: str = "") -> str:
         """Return the topic's name for a foot, or for the thing called ``name`` if each has its own topic."""
-        return self.name.format(foot=foot, plate=name) + (name if self.name.endswith("/") else "")
+        return self.name.format(foot=foot, plate=name, sensor=name) + (name if self.name.endswith("/") else "")
 
     def frame_of(self, foot: str = "", imu: str = "") -> str:
         """Return the topic's ``frame_id`` for a foot, or for a robot whose IMU has the frame ``imu``."""
@@ -145,8 +155,9 @@ class Topic:
         return Encoder(self.msgtype, {name: value for name, value in names if value}, fields)
 
     def names(self, feet: Sequence[str]) -> Iterator[str]:
-        """Yield the topic's names for a robot with these feet."""
-        yield from map(self.of, feet) if self.per_foot else (self.name,)
+        """Yield the topic's names for a robot with these feet and without additional sensors."""
+        if not self.per_sensor:
+            yield from map(self.of, feet) if self.per_foot else (self.name,)
 
 
 _CLOUD = "sensor_msgs/msg/PointCloud2"
@@ -186,6 +197,21 @@ ANKLE_WRENCH = Topic(
     "ankle sensor: ground on foot, less the foot's own weight and inertia",
     requested=NEWEST_OF_ANY,
     frame=_ANKLE,
+)
+ADDITIONAL_IMU = Topic(
+    schema.ADDITIONAL_IMU,
+    IMU.msgtype,
+    ROBOT,
+    "of an IMU in the list [`sensors`](robots.md#sensors) of robot.yaml, unless it has a `topic` there",
+    requested=NEWEST_OF_ANY,
+    frame=_IMU,
+)
+SWITCH = Topic(
+    schema.SWITCH,
+    "std_msgs/msg/Bool",
+    ROBOT,
+    "of a contact switch in the same list: whether it is closed; before the joint states of the same tick",
+    requested=NEWEST_OF_ANY,
 )
 HEIGHT_SCAN = Topic(
     "/height_scan",
@@ -517,6 +543,25 @@ def of_user(names: Iterable[str], feet: Sequence[str]) -> list[str]:
     own = {name for row in rows if not row.is_prefix for name in row.names(feet)}
     prefixes = tuple(row.prefix for row in rows if row.is_prefix)
     return [name for name in names if name not in own and not name.startswith(prefixes)]
+
+
+def of_sensors(robot: Robot) -> dict[str, Topic]:
+    """Return the topic of each additional sensor of ``robot`` by its name, those of IMUs first.
+
+    Raises:
+        ConfigError: A topic has the name of another topic of bipedsim.
+    """
+    named = {imu.name: replace(ADDITIONAL_IMU, name=imu.topic, frame=imu.frame) for imu in robot.imus}
+    named |= {switch.name: replace(SWITCH, name=switch.topic) for switch in robot.contact_switches}
+    feet = [sole.name for sole in robot.soles]
+    for sensor, topic in named.items():
+        if not of_user([topic.name], feet):
+            raise ConfigError(
+                "is a topic with another meaning; set another one",
+                f"{robot.source}: sensors.{sensor}.topic",
+                topic.name,
+            )
+    return named
 
 
 RESET, STEP, PAUSE = "~/reset", "~/step", "~/pause"

@@ -56,8 +56,7 @@ class Layout:
         fields: Paths of the fields with the requested numbers, such as ``"pose.pose"``.
 
     Attributes:
-        groups: Offset and count of the numbers of each field.
-        numbers: Data type of the numbers: float64 in the byte order of the message.
+        groups: Data type in the byte order of the message, count and offset of the numbers of each field.
         stamp: Offset and format of the first time in the message, or None.
         texts: Path and bytes of all strings.
         gaps: Bytes between numbers. A message with equal gaps and length has the same layout.
@@ -73,9 +72,9 @@ class Layout:
         except ValueError as error:
             raise MessageError(error, msgtype) from error
         self.texts = walk.texts
-        self.numbers = np.dtype(f"{walk.order}f8")
         self.stamp = (walk.stamps[0], struct.Struct(f"{walk.order}iI")) if walk.stamps else None
-        self.groups = [(at, count) for at, _, count in map(walk.group, fields)]
+        found = map(walk.group, fields)
+        self.groups = [(np.dtype(f"{walk.order}{kind}"), count, at) for at, kind, count in found]
         known = [(part.at, part.at + part.n * int(part.kind[1:])) for part in walk.numbers if part.n]
         edges = [0, *chain.from_iterable(known), walk.end]
         self.gaps = [slice(begin, end) for begin, end in zip(edges[::2], edges[1::2], strict=True) if end > begin]
@@ -131,7 +130,7 @@ class WireReader:
                 # Such a message could not be forwarded: the seconds may exceed the range of a stamp.
                 raise MessageError(f"nanoseconds are more than a second has, {NS_PER_S}", "stamp", nanosec)
             self._t_ns = sec * NS_PER_S + nanosec
-        return [_view(data, layout.numbers, *group) for group in layout.groups]
+        return [_view(data, *group) for group in layout.groups]
 
     def _look(self, data: bytes) -> bytes:
         """Compute the layout of ``data``, unless it differs from the last message only in padding.
@@ -158,7 +157,7 @@ class WireReader:
         return data
 
 
-def _view(data: bytes, kind: np.dtype[Any], offset: int, count: int) -> Array:
+def _view(data: bytes, kind: np.dtype[Any], count: int, offset: int) -> Array:
     return np.frombuffer(data, kind, count, offset) if count else np.empty(0)
 
 

@@ -128,8 +128,8 @@ def test_a_run_of_before_it_said_what_it_was_still_loads(tmp_path: Path) -> None
 
 
 def test_every_column_is_an_attribute_with_its_shape() -> None:
-    r = Recording.empty(4, ["a", "b", "c"], ["l", "r"])
-    sizes = {"": (), "joint": (3,), "foot": (2,)}
+    r = Recording.empty(4, ["a", "b", "c"], ["l", "r"], imu_names=["i"], switch_names=["s", "t"])
+    sizes = {"": (), "joint": (3,), "foot": (2,), "imu": (1,), "switch": (2,)}
     for name, column in COLUMNS.items():
         inner = (len(column.components),) if len(column.components) > 1 else ()
         assert getattr(r, name).shape == (4, *sizes[column.per], *inner)

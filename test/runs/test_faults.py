@@ -7,18 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from hypothesis import given, settings, strategies as st
 from refusals import faults_of, refusal
 
 from bipedsim.config.run import RunConfig
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.model import load_robot
+from bipedsim.model import ContactSwitch, Imu, load_robot
 from bipedsim.runs.faults import (
     ANKLES,
     FIELDS,
     HEIGHTS,
     IMU,
+    IMUS,
     JOINTS,
     POSSIBLE,
     Fault,
@@ -30,7 +32,11 @@ from bipedsim.runs.rollout import Rollout
 from bipedsim.runs.runner import run
 from bipedsim.sim import LIMIT, SETPOINT, Observation, Simulator
 
-ROBOT = load_robot("biped14")
+ROBOT = replace(
+    load_robot("biped14"),
+    imus=tuple(Imu(f"imu{i}", f"/imu{i}/data", "l_shank", 5, pin.SE3.Identity()) for i in range(2)),
+    contact_switches=tuple(ContactSwitch(f"toe{i}", f"/toe{i}/closed", "left", 20.0) for i in range(2)),
+)
 DT = 1e-3
 KNEE = ROBOT.joint_names.index("l_knee")
 
@@ -40,7 +46,7 @@ def measured(ticks: int) -> list[Observation]:
     result = []
     for k in range(1, ticks + 1):
         rng = np.random.default_rng(k)
-        observation = Observation.zeros(ROBOT.nu, 2)
+        observation = Observation.of_robot(ROBOT)
         observation.t = round(k * DT, 9)
         for name in (name for names in FIELDS.values() for name in names):
             getattr(observation, name)[:] = rng.normal(size=getattr(observation, name).shape)
@@ -59,7 +65,7 @@ def same(a: Observation, b: Observation, sensor: str) -> bool:
 
 
 @given(
-    part=st.sampled_from([JOINTS, IMU, ANKLES]),
+    part=st.sampled_from([JOINTS, IMU, ANKLES, IMUS]),
     does=st.sampled_from(["lost", "stuck", "nan", "late"]),
     begin=st.integers(1, 12),
     length=st.integers(1, 10),
@@ -99,10 +105,14 @@ def test_only_the_joint_or_foot_that_is_named_fails() -> None:
     for fault, name, index in (
         (Fault(part="joints", does="offset", joint="l_knee", amount=0.25), "joint_position", KNEE),
         (Fault(part="ankles", does="scaled", foot=ROBOT.soles[1].name, amount=0.5), "foot_wrench", 1),
+        (Fault(part="imus", does="nan", sensor="imu1"), "imus", 1),
+        (Fault(part="switches", does="stuck", sensor="toe1"), "contact_switches", 1),
     ):
         for (observation, _), true in zip(seen(fault), measured(30), strict=True):
-            expected = getattr(true, name).copy()
-            expected[index] = expected[index] + 0.25 if name == "joint_position" else 0.5 * expected[index]
+            expected, first = getattr(true, name).copy(), getattr(measured(1)[0], name)
+            was = expected[index]
+            failed = {"joint_position": was + 0.25, "foot_wrench": 0.5 * was, "imus": np.nan}
+            expected[index] = failed.get(name, first[index])
             np.testing.assert_array_equal(getattr(observation, name), expected)
             assert same(observation, true, IMU)
 
@@ -219,6 +229,9 @@ def test_faults_are_read_and_written(tmp_path: Path) -> None:
         ("{part: joints, does: late}", {("amount", None)}),
         ("{part: imu, does: lost, amount: 1}", {("amount", None)}),
         ("{part: imu, does: lost, joint: l_knee}", {("joint", None), ("joint or foot", None)}),
+        ("{part: imu, does: nan, sensor: toe}", {("sensor", None)}),
+        ("{part: imus, does: lost, sensor: toe}", {("sensor", "toe")}),
+        ("{part: switches, does: nan}", {("does", "nan")}),
         ("[{part: imu, dos: lost}, {share: 2}]", {("faults[0]", "dos"), ("faults[1].share", 2.0)}),
         ("{part: imu", {("faults", "{part: imu")}),
         ("nowhere/faults.yaml", {("nowhere/faults.yaml", None)}),
@@ -231,6 +244,8 @@ def test_what_is_wrong_is_named(text: str, faults: set[tuple[str, Any]]) -> None
 
 
 def test_a_joint_that_is_none_is_refused() -> None:
+    with refusal(UnknownNameError, name="imu1"):
+        FaultSchedule([Fault(part="switches", does="stuck", sensor="imu1")], ROBOT, DT, 0)
     with refusal(UnknownNameError, name="l_kne", meant="l_knee"):
         FaultSchedule([Fault(part="drives", does="scaled", joint="l_kne", amount=0.5)], ROBOT, DT, 0)
 

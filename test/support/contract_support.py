@@ -91,6 +91,8 @@ def _messages(stream: bytes) -> list[bytes]:
         return [wrench(t, row["wrench"], frame) for t, row in zip(stamps, rows, strict=True)]
     if msgtype.endswith("Imu"):
         return [_imu(t, frame, row) for t, row in zip(stamps, rows, strict=True)]
+    if msgtype.endswith("Bool"):
+        return [serialise(msgtype, data=bool(row["data"])) for row in rows]
     return [_multi_array(row["data"]) for row in rows]
 
 
@@ -134,19 +136,21 @@ def good_robot(contract: Contract = CONTRACT) -> PlayedRobot:
             sent,
             names=list(robot.joint_names),
         ),
-        IMU: Stream(
-            "sensor_msgs/msg/Imu",
-            robot.imu_frame,
-            stamps.copy(),
-            {
-                "orientation": ones * pin.SE3ToXYZQUAT(_imu_pose(contract))[3:],
-                "angular_velocity": np.zeros((ROWS, 3)),
-                "linear_acceleration": ones * 9.81 * _imu_pose(contract).rotation[2],
-                "orientation_covariance": np.zeros((ROWS, 9)),
-            },
-            sent,
-        ),
     }
+    frames = [(contract.imu, robot.imu_joint_id, robot.placement_joint_imu)]
+    frames += [(t, imu.joint_id, imu.placement_joint_imu) for t, imu in zip(contract.imus, robot.imus, strict=True)]
+    for topic, joint, placement in frames:
+        pose = _placements(contract).oMi[joint] * placement
+        values = {
+            "orientation": ones * pin.SE3ToXYZQUAT(pose)[3:],
+            "angular_velocity": np.zeros((ROWS, 3)),
+            "linear_acceleration": ones * 9.81 * pose.rotation[2],
+            "orientation_covariance": np.zeros((ROWS, 9)),
+        }
+        streams[topic.found_as] = Stream(topic.msgtype, topic.frame, stamps.copy(), values, sent)
+    for topic in contract.switches:
+        closed = np.ones(ROWS, dtype=np.bool_)
+        streams[topic.found_as] = Stream(topic.msgtype, "", stamps.copy(), {"data": closed}, sent - 50_000)
     for topic, measured in zip(contract.wrenches, ankle_wrenches(contract), strict=True):
         streams[topic.found_as] = Stream(topic.msgtype, topic.frame, stamps.copy(), {"wrench": ones * measured}, sent)
     streams[COMMANDS] = Stream(
@@ -165,10 +169,6 @@ def _placements(contract: Contract) -> pin.Data:
     data = contract.robot.model.createData()
     pin.forwardKinematics(contract.robot.model, data, contract.robot.q_nominal)
     return data
-
-
-def _imu_pose(contract: Contract) -> pin.SE3:
-    return _placements(contract).oMi[contract.robot.imu_joint_id] * contract.robot.placement_joint_imu
 
 
 def ankle_wrenches(contract: Contract) -> list[Any]:

@@ -22,7 +22,7 @@ def _topic_row(topic: Topic) -> tuple[str, ...]:
     words += ", transient local" if qos.durability == "transient_local" else ""
     frame = topic.frame.format(side="l", imu="the IMU's")
     return (
-        topic.of("left", "NAME" if topic.is_prefix else ""),
+        topic.of("left", "NAME" if topic.is_prefix or topic.per_sensor else ""),
         topic.msgtype.replace("/msg/", "/"),
         topic.by,
         f"{words}, depth {qos.depth}",
@@ -39,7 +39,7 @@ def column_table() -> list[str]:
             f"`{column.name}`",
             column.per,
             " ".join(part for part in column.components if part),
-            column.topic.format(foot="left"),
+            column.topic.format(foot="left", sensor="NAME"),
             column.doc,
         )
         for column in COLUMNS.values()

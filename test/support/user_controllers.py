@@ -70,6 +70,27 @@ class Feedback(Echo):
         return self._command
 
 
+class EchoSensors(Echo):
+    """Returns the second of the additional IMUs and the contact switches as torques."""
+
+    def update(self, observation: Observation) -> Command:
+        """Echo."""
+        self._command.tau_joint[:12] = [*observation.imus[1], *observation.contact_switches]
+        return self._command
+
+
+class FeelsAll(Feedback):
+    """Feedback that depends on the additional sensors, too, and lifts the feet."""
+
+    def update(self, observation: Observation) -> Command:
+        """Mix all measurements."""
+        tau = super().update(observation).tau_joint
+        tau += 80.0 * np.sin(40.0 * observation.t)
+        tau += 1e-2 * observation.imus.sum()
+        tau[::2] += 3.0 * observation.contact_switches.sum()
+        return self._command
+
+
 class Stiff(Echo):
     """Has the drives keep a slow squat, and is asked every 20 ticks."""
 

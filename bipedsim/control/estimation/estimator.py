@@ -35,7 +35,9 @@ from bipedsim.model import Robot, padded_vertices
 from bipedsim.numerics import box, zeros_of
 from bipedsim.sim import MEASURED, Observation
 
-MEASUREMENTS = tuple(name for name in MEASURED if name not in ("joint_effort", "height_scan", "scan_up"))
+UNREAD = ("joint_effort", "height_scan", "scan_up", "imus", "contact_switches")
+"""Measurements that the estimator does not need."""
+MEASUREMENTS = tuple(name for name in MEASURED if name not in UNREAD)
 """Measurements that the estimator reads, in the order of the bits that ``kinematics.take`` returns."""
 
 

@@ -269,9 +269,18 @@ class BagRows:
         assert decoder is not None
         assert decoder.labels is not None
         self._count_rows(rows)
-        out = Recording.empty(len(rows.stamp), decoder.labels, self._feet, columns=self._decoders.columns)
+        sensors = self._decoders.sensors
+        out = Recording.empty(
+            len(rows.stamp),
+            decoder.labels,
+            self._feet,
+            columns=self._decoders.columns,
+            imu_names=tuple(sensors.imus),
+            switch_names=tuple(sensors.switches),
+        )
         out.t[:] = (rows.stamp - rows.shift) * 1e-9
         self._put_columns(out, rows)
+        sensors.put(out, rows)
         # Columns that are not requested are read-only.
         if self._bag.custom_data.get("ft_sign") == "-1" and out.ankle_wrench.flags.writeable:
             np.negative(out.ankle_wrench, out=out.ankle_wrench)

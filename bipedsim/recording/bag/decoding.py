@@ -16,6 +16,7 @@ from bipedsim.recording.bag.messages import Columns, Decoder
 from bipedsim.recording.bag.reader import Bag
 from bipedsim.recording.bag.run_messages import LATEST, json_object
 from bipedsim.recording.bag.segments import LABELLED, AlignedRows, TopicMessages, as_slice
+from bipedsim.recording.bag.sensor_topics import SensorTopics
 from bipedsim.recording.bag.sole_poses import made_of
 from bipedsim.recording.schema import (
     CARRIERS,
@@ -45,7 +46,8 @@ class TopicDecoders:
 
     Attributes:
         columns: Names of the columns to read.
-        carriers: Topics with these columns.
+        carriers: Topics with these columns, apart from those of ``sensors``.
+        sensors: Topics of additional IMUs and contact switches.
         wants_plates: Whether to read force plates.
         commands: Topics of a controller's commands to read.
         counts: Number of messages by topic.
@@ -59,7 +61,8 @@ class TopicDecoders:
         definitions = [column for column in COLUMNS.values() if needed is None or column.name in needed]
         self.columns = {"t", *(column.name for column in definitions)}
         topics = {JOINT_STATES, *(column.topic for column in definitions)}
-        self.carriers = tuple(topic for topic in CARRIERS if topic in topics)
+        self.sensors = SensorTopics(bag, self.columns)
+        self.carriers = tuple(topic for topic in CARRIERS if topic in topics and "{sensor}" not in topic)
         self.wants_plates = columns is None or "force_plates" in columns
         self.commands = tuple(column.sent for column in definitions if column.sent)
         self.counts: Counter[str] = Counter()
@@ -106,10 +109,11 @@ class TopicDecoders:
             self.count_unfit(topic, int((sound & ~timed & ~np.isnan(t)).sum()), "their time stamp is invalid")
             sound &= timed
             stamp = np.rint(np.where(sound, t, 0.0) * 1e9).astype(np.int64)
-        stamped = topic not in (FALLEN, *self.commands) and not topic.startswith(READOUTS)
+        leads = self.sensors.leads(topic)
+        stamped = not leads and topic not in (FALLEN, *self.commands) and not topic.startswith(READOUTS)
         # A publisher without a clock sends 0.
         sent = np.where(block.publish_time > 0, block.publish_time, arrived)
-        return TopicMessages(arrived, sent, stamp, table.values, stamped).rows(as_slice(sound))
+        return TopicMessages(arrived, sent, stamp, table.values, stamped, leads).rows(as_slice(sound))
 
     def _signals_in(self, topic: str, decoder: Decoder, block: Block, arrived: Integers) -> TopicMessages | None:
         """Return the messages of a topic of a user's node, assigned to rows by their time of reception."""
@@ -139,6 +143,8 @@ class TopicDecoders:
         if topic in self.commands and kind != NUMBERS:
             self.without_columns[topic] = f"its messages are {kind}, and those of a controller {NUMBERS}"
             return None
+        if fields := self.sensors.fields_of(topic):
+            return Decoder(kind, fields)
         foot = FOOT.match(topic)
         general = topic.replace(f"/{foot[foot.lastindex or 0]}_", "/{foot}_", 1) if foot else topic
         if name_in(topic, VERTEX_FORCES):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ NEAR_NS = 5 * NS_PER_S
 message delays all later ones of its topic until DDS sends it again, which it may do only every 3 s."""
 AGREE = 0.25
 """Largest difference of two latencies, as a share of the time between two rows, at which two clocks agree."""
+QUANTILES = (0.05, 0.25, 0.5)
+"""Quantiles of the latencies at which two clocks are compared."""
 END = 2**63 - 1
 """A time after all messages [ns]."""
 LABELLED = "data"
@@ -34,6 +36,7 @@ class TopicMessages:
 
     Attributes:
         stamped: Whether stamps assign the messages to rows; otherwise times of reception do.
+        leads: Whether a message without a stamp belongs to the next joint states, and not to those before it.
     """
 
     arrived: Integers
@@ -41,6 +44,7 @@ class TopicMessages:
     stamp: Integers
     values: dict[str, Array]
     stamped: bool = True
+    leads: bool = False
 
     def __len__(self) -> int:
         return len(self.stamp)
@@ -48,7 +52,8 @@ class TopicMessages:
     def rows(self, rows: Any) -> TopicMessages:
         """Return some of the messages; a slice gives views."""
         values = {name: value[rows] for name, value in self.values.items()}
-        return TopicMessages(self.arrived[rows], self.sent[rows], self.stamp[rows], values, self.stamped)
+        arrays = self.arrived[rows], self.sent[rows], self.stamp[rows]
+        return TopicMessages(*arrays, values, self.stamped, self.leads)
 
     @classmethod
     def joined(cls, parts: Sequence[TopicMessages]) -> TopicMessages:
@@ -59,7 +64,33 @@ class TopicMessages:
         arrived, sent, stamp = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("arrived", "sent", "stamp")
         )
-        return cls(arrived, sent, stamp, values, parts[0].stamped)
+        return cls(arrived, sent, stamp, values, parts[0].stamped, parts[0].leads)
+
+    def stamped_by(self, joints: TopicMessages) -> TopicMessages:
+        """Return messages without stamps, each with the stamp of the first of ``joints`` that was not sent before it.
+
+        A message that all joint states precede is left out. The clock is that of :func:`comparable_times`.
+        """
+        theirs, ours = comparable_times(self, joints)
+        first = np.searchsorted(ours, theirs, side="left")
+        known = first < len(joints)
+        return replace(self.rows(as_slice(known)), stamp=joints.stamp[first[known]], stamped=True, leads=False)
+
+
+def comparable_times(table: TopicMessages, joints: TopicMessages) -> tuple[Integers, Integers]:
+    """Return times (n,) of ``table`` and rising times (m,) of ``joints`` that can be compared [ns].
+
+    These are times of sending if the clocks of both publishers agree, and times of reception otherwise. The latencies
+    of clocks that agree differ by less than ``AGREE`` of the time between two rows at one of ``QUANTILES``. A busy
+    machine changes some of these quantiles; another clock changes all of them.
+    """
+    first, last = np.searchsorted(joints.arrived, [table.arrived[0], table.arrived[-1]])
+    meanwhile = joints.rows(slice(first, last)) if last > first else joints
+    theirs, ours = (np.quantile(each.arrived - each.sent, QUANTILES) for each in (table, meanwhile))
+    stamps = np.unique(joints.stamp)
+    if len(stamps) > 1 and np.abs(theirs - ours).min() < AGREE * float(np.median(np.diff(stamps))):
+        return table.sent, np.maximum.accumulate(joints.sent)
+    return table.arrived, joints.arrived
 
 
 class Segments:
@@ -76,6 +107,8 @@ class Segments:
         self._waiting: dict[str, TopicMessages] = {}
         self._open: deque[_Segment] = deque()
         self._last_stamp: dict[str, int] = {}
+        # The last joint states that a segment has claimed.
+        self._last_joints: TopicMessages | None = None
         # Time of reception of the first joint states after each reset, and how far time jumps back [ns].
         self._resets: list[tuple[int, int]] = []
 
@@ -91,6 +124,8 @@ class Segments:
     def _distribute(self, until: int) -> None:
         """Assign messages to segments if they arrived before ``until`` and before any reset that is too recent."""
         joints = self._waiting.get(JOINT_STATES)
+        known = [part for part in (self._last_joints, joints) if part is not None and len(part)]
+        leaders = TopicMessages.joined(known) if known else None
         if joints is not None and len(joints):
             stamp = self._last_stamp.get(JOINT_STATES, int(joints.stamp[0]))
             jump_back = -np.diff(joints.stamp, prepend=stamp)
@@ -106,6 +141,13 @@ class Segments:
             if not n:
                 continue
             ready, self._waiting[topic] = table.rows(slice(0, n)), table.rows(slice(n, None))
+            if topic == JOINT_STATES:
+                self._last_joints = ready.rows(slice(-1, None))
+            elif ready.leads:
+                ready = ready.stamped_by(leaders) if leaders is not None else ready.rows(slice(0))
+                n = len(ready)
+                if not n:
+                    continue
             starts = self._starts(topic, ready)
             for k, (first, last) in enumerate(zip([0, *starts], [*starts, n], strict=True)):
                 if first == last:
@@ -300,16 +342,12 @@ class AlignedRows:
         """Return rows and messages of a topic that is sent as an answer to joint states; None if there are none.
 
         A message belongs to the row of the last joint states that were sent before it, or to -1 if that is in earlier
-        rows. Times of sending can be compared if the clocks of both publishers agree, which shows in latencies that
-        differ by less than ``AGREE`` of the time between two rows. Otherwise times of reception decide.
+        rows. The clock is that of :func:`comparable_times`.
         """
         table, joints = self._tables.get(topic), self._all
         if table is None or not len(table):
             return np.zeros(0, dtype=np.int64), None
-        theirs, ours = table.arrived, joints.arrived
-        latencies = [float(np.median(each.arrived - each.sent)) for each in (table, joints)]
-        if len(self.stamp) > 1 and abs(latencies[0] - latencies[1]) < AGREE * float(np.median(np.diff(self.stamp))):
-            theirs, ours = table.sent, np.maximum.accumulate(joints.sent)
+        theirs, ours = comparable_times(table, joints)
         last = np.searchsorted(ours, theirs, side="right") - 1
         rows = np.where(last < 0, -1, np.searchsorted(self.stamp, joints.stamp[np.maximum(last, 0)]))
         return np.maximum.accumulate(rows), table

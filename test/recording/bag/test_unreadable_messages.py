@@ -34,13 +34,15 @@ def text(value: str) -> bytes:
 def tick(i: int) -> list[Message]:
     """Return the messages of simulator and controller in a tick, on every topic that is read."""
     t = i * NS // 1000
-    result = [(schema.JOINT_STATES, "sensor_msgs/msg/JointState", joint_state(t, JOINTS, [i, -i], [0, 1], [2, 3]))]
+    switch = serialise("std_msgs/msg/Bool", data=bool(i % 2))
+    result = [(schema.SWITCH.format(sensor="shank"), "std_msgs/msg/Bool", switch)]
+    result.append((schema.JOINT_STATES, "sensor_msgs/msg/JointState", joint_state(t, JOINTS, [i, -i], [0, 1], [2, 3])))
     result.append((schema.APPLIED, "sensor_msgs/msg/JointState", joint_state(t, JOINTS, [], [], [i, i])))
     kinds = {
         "geometry_msgs/msg/WrenchStamped": (schema.ANKLE_WRENCH, schema.SOLE_WRENCH),
         "geometry_msgs/msg/PointStamped": (schema.SOLE_COP, schema.COP),
         "nav_msgs/msg/Odometry": (schema.GROUND_TRUTH, schema.ODOMETRY, schema.OBJECTS + "ball"),
-        "sensor_msgs/msg/Imu": (schema.IMU,),
+        "sensor_msgs/msg/Imu": (schema.IMU, schema.ADDITIONAL_IMU.format(sensor="shank")),
     }
     for kind, names in kinds.items():
         more = {"child_frame_id": "base_link"} if kind.endswith("Odometry") else {}
@@ -90,11 +92,15 @@ def whole() -> Recording:
 
 def test_the_bag_has_something_on_every_topic_that_is_read(whole: Recording) -> None:
     """Without which nothing below would show anything."""
-    assert {column.topic.format(foot="left") for column in COLUMNS.values() if column.topic} <= KINDS.keys()
+    assert {
+        column.topic.format(foot="left", sensor="shank") for column in COLUMNS.values() if column.topic
+    } <= KINDS.keys()
     assert not whole.notes
     assert (whole.vertex_forces.keys(), whole.force_plates.keys()) == ({"left"}, {"one"})
     assert whole.readouts.keys() == {"margin", "plan_zmp_x"}
     assert whole.objects.keys() == {"ball"}
+    assert (whole.imu_names, whole.switch_names) == (("shank",), ("shank",))
+    assert whole.contact_switches[:, 0].tolist() == [i % 2 for i in range(N)]
     assert whole.run["control_dt"] == 1e-3
 
 
@@ -157,7 +163,7 @@ def of_topics(run: Recording) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for column in COLUMNS.values():
         if column.topic:
-            found.setdefault(column.topic.format(foot="left"), []).append(getattr(run, column.name))
+            found.setdefault(column.topic.format(foot="left", sensor="shank"), []).append(getattr(run, column.name))
     found[schema.VERTEX_FORCES.format(foot="left")] = list(run.vertex_forces.values())
     found[schema.OBJECTS + "ball"] = list(run.objects.values())
     found[schema.READOUTS + "margin"] = [run.readouts.get("margin")]
