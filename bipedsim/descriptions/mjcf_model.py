@@ -168,7 +168,7 @@ class MjcfModel:
             joint = self.driven_joint(i)
             if joint >= 0 and int(m.jnt_type[joint]) in self.simple:
                 self.actuators.setdefault(joint, []).append((i, abs(float(m.actuator_gear[i, 0]))))
-        self.gears = find_gears(mujoco, m, set(self.actuators))
+        self.gears = find_gears(self.mj, m, set(self.actuators))
         through_gears = {
             joint: [(i, gear * abs(turns)) for rotor, turns in rotors.items() for i, gear in self.actuators[rotor]]
             for joint, rotors in self.gears.driven.items()
