@@ -74,7 +74,10 @@ def test_an_imu_measures_the_classical_acceleration_of_pinocchio(robot: Robot) -
 
 
 @pytest.mark.parametrize("control_dt", [0.001, 0.004])
-def test_a_switch_is_closed_while_its_sole_carries_more_than_its_threshold(robot: Robot, control_dt: float) -> None:
+def test_a_switch_is_closed_while_its_sole_carries_more_than_its_threshold(tmp_path: Path, control_dt: float) -> None:
+    """Also if the switches have another order than the feet."""
+    switch = {"type": "contact_switch", "threshold": 30.0}
+    robot = instrumented(tmp_path, {"a": {**switch, "foot": "right"}, "b": {**switch, "foot": "left"}})
     sim = Simulator(robot, control_dt=control_dt)
     feet = [sole.name for sole in robot.soles]
     states = []

@@ -37,15 +37,23 @@ def imu(i: int, name: str) -> tuple[str, str, bytes]:
 
 
 def recorded(
-    path: Path, messages: list[tuple[int, int, tuple[str, str, bytes]]], custom: dict[str, str] | None = None
+    path: Path,
+    messages: list[tuple[int, int, tuple[str, str, bytes]]],
+    custom: dict[str, str] | None = None,
+    alone: bool = False,
 ) -> Recording:
-    """Return the recording of a bag of messages, each with its times of reception and of sending [ns]."""
+    """Return the recording of a bag of messages, each with its times of reception and of sending [ns].
+
+    With ``alone``, each message is read on its own.
+    """
     bag = BagWriter(path, custom or {})
     channels: dict[str, int] = {}
     for arrived, sent, (name, kind, data) in sorted(messages, key=lambda each: each[0]):
         if name not in channels:
             channels[name] = bag.add_topic(topic(name, kind))
         bag.add_message(channels[name], START + arrived, START + sent, data)
+        if alone:
+            bag.flush()
     bag.close()
     return load_recording(path)
 
@@ -110,10 +118,15 @@ def test_the_first_switch_after_a_reset_is_in_the_first_row(tmp_path: Path) -> N
     assert load_recording(tmp_path / "bag", segment=0).contact_switches[:, 0].tolist() == EXPECTED
 
 
-def test_messages_far_apart_in_a_bag_meet(tmp_path: Path) -> None:
-    """More than the time that messages wait for a reset of their topic lies between two rows."""
-    messages = [(at * 9000, sent * 9000, message) for at, sent, message in run_of(-15 * US)]
-    assert recorded(tmp_path / "bag", messages).contact_switches[:, 0].tolist() == EXPECTED
+@pytest.mark.parametrize("gap", [segments.NEAR_NS // 3, segments.NEAR_NS + 20 * US, 2 * segments.NEAR_NS])
+def test_rows_far_apart_in_a_bag_keep_their_switches(tmp_path: Path, gap: int) -> None:
+    """At the second gap, joint states are assigned to a segment just before their switch is received."""
+    messages = []
+    for i in range(ROWS):
+        messages += [(i * gap + 60 * US, i * gap, state(i))]
+        messages += [(i * gap + 100 * US, i * gap - 20 * US, switch(closed_in(i)))]
+    run = recorded(tmp_path / "bag", messages, alone=True)
+    assert run.contact_switches[:, 0].tolist() == EXPECTED
 
 
 def test_a_row_without_a_message_has_no_value(tmp_path: Path) -> None:

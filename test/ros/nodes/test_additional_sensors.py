@@ -72,6 +72,26 @@ def test_the_controller_gets_all_sensors_and_waits_for_the_first_message_of_each
 
 
 @pytest.mark.long
+def test_a_sensor_without_a_message_is_nan(ros: RosWorld) -> None:
+    """If the node does not wait for sensors. A torque from NaN then stops the controller."""
+    path = write_robot(ros.folder)
+    robot = load_robot(path)
+    states = ros.node.create_publisher(JointState, "/joint_states", 10)
+    ros.collect(Float64MultiArray, "/effort_controller/commands")
+    parameters = {"robot": str(path), "controller": "user_controllers:EchoSensors", "wait_for_sensors": False}
+    node = ros.start("controller_node", **parameters)
+    ros.connected(states)
+    state = JointState(name=list(robot.joint_names), position=[0.0] * robot.nu, velocity=[0.0] * robot.nu)
+
+    def stopped() -> bool:
+        states.publish(state)
+        ros.spin(lambda: False, 0.05)
+        return "is nan" in node.output
+
+    ros.until(stopped, "the stop of the controller")
+
+
+@pytest.mark.long
 def test_a_topic_with_another_meaning_ends_the_node(ros: RosWorld) -> None:
     path = write_robot(ros.folder, {"a": {"type": "imu", "frame": "l_shank", "topic": "/joint_states"}})
     node = ros.start("controller_node", robot=str(path))
