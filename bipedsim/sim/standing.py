@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 from scipy.spatial import Delaunay
@@ -10,9 +10,7 @@ from scipy.spatial import Delaunay
 from bipedsim.ground import Ground
 from bipedsim.model import Robot, Sole, sole_placements
 from bipedsim.numerics import Array
-
-if TYPE_CHECKING:
-    from bipedsim.sim.simulator import Simulator
+from bipedsim.sim.reactions import Reactions
 
 CLEAR = 1e-6
 """Depth in a height field [m] up to which a robot is not raised; it is the rounding on level fields."""
@@ -22,7 +20,17 @@ ATTEMPTS = 20
 """Largest number of times that a robot is raised, by the depth of its deepest body each time."""
 
 
-def placed(sim: Simulator, q: Array) -> Array:
+class Standing(Protocol):
+    """Describe the part of a :class:`Simulator` that places a robot."""
+
+    robot: Robot
+    ground: Ground
+
+    @property
+    def reactions(self) -> Reactions: ...
+
+
+def placed(sim: Standing, q: Array) -> Array:
     """Return ``q`` (nq,) of a simulated robot on z = 0, moved to the ground at the origin.
 
     On a rough height field the robot is then raised along the vertical, until its soles and bodies are above it.

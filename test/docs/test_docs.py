@@ -176,7 +176,7 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 ELSEWHERE = {"balance.py", "careful.py", "shove.yaml", "ramp.yaml", "CMakeLists.txt", "metadata.yaml", "g1.py"}
 ELSEWHERE |= {"g1_constants.py", "my_module.py", "deploy.yaml", "params/deploy.yaml", "env.yaml", "deploy_mujoco.py"}
-ELSEWHERE |= {"export_io_descriptors.py", "stand.py", "name.py", "my_robot/robot.yaml", "stand.yaml"}
+ELSEWHERE |= {"params.yaml", "export_io_descriptors.py", "stand.py", "name.py", "my_robot/robot.yaml", "stand.yaml"}
 """Files that the reader writes, that a run creates, or of other projects."""
 
 
