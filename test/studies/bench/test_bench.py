@@ -17,6 +17,7 @@ from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import Robot, load_robot
 from bipedsim_studies.bench import events, own, suites
 from bipedsim_studies.bench.engines.base import Engine, EngineUnavailableError, Soles, sole_box, wrench_about
+from bipedsim_studies.bench.engines.mjcf_export import mjcf
 from bipedsim_studies.bench.engines.table import ENGINES, EngineSpec, engine_version, make_engine
 from bipedsim_studies.bench.hold import Hold
 from bipedsim_studies.bench.measure import Rest, measure_creep, measure_rest, polygon_soles, run
@@ -90,6 +91,14 @@ def test_mujoco_has_the_same_mass_matrix_and_bias_forces(name: str) -> None:
         a[:3] = -np.cross(v[3:6], v[:3])
         expected = pin.rnea(robot.model, data, q, v, a)
         np.testing.assert_allclose(T @ engine.data.qfrc_bias[engine._v], expected, rtol=0.0, atol=1e-9)
+
+
+def test_mujoco_has_spheres_for_ball_feet() -> None:
+    mujoco = pytest.importorskip("mujoco", reason="MuJoCo is not installed")
+    robot = robot_or_skip("ball_3d")
+    geom = mujoco.MjModel.from_xml_string(mjcf(robot, H, {})).geom(robot.soles[0].name)
+    assert geom.size[0] == robot.soles[0].radius
+    np.testing.assert_allclose(geom.pos, robot.soles[0].vertices_joint[0], atol=1e-12)
 
 
 def test_mujoco_refuses_a_link_that_no_body_can_be() -> None:
