@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bipedsim.errors import ConfigError
+from bipedsim.ground.field import MOST_CELLS
 from bipedsim.numerics import Array
 
 TIFF = (".tif", ".tiff")
@@ -46,21 +47,58 @@ def read_heights(path: Path) -> HeightGrid:
 
     try:
         if path.suffix == ".npy":
-            return HeightGrid(np.asarray(np.load(path, allow_pickle=False), dtype=np.float64))
+            return HeightGrid(_array(path))
         with Image.open(path) as image:
+            _check_size(image.width * image.height, path)
             if path.suffix in TIFF:
                 return _geotiff(image, path)
-            grey = image if image.mode in ("L", "I", "I;16", "I;16B") else image.convert("L")
-            full = 255.0 if grey.mode == "L" else 65535.0
-            return HeightGrid(_along_x(grey) / full)
+            return HeightGrid(_grey(image, path))
     except (OSError, ValueError, TypeError, EOFError, Image.DecompressionBombError) as error:
         unknown = isinstance(error, UnidentifiedImageError) and path.suffix in TIFF
         hint = ". Convert it, for example with gdal_translate -ot Float32 -co COMPRESS=DEFLATE" if unknown else ""
         raise ConfigError(f"cannot be read as heights: {error}{hint}", "file", str(path)) from error
 
 
+def _check_size(cells: int, path: Path) -> None:
+    """Check the number of heights before they take memory."""
+    if cells > MOST_CELLS:
+        problem = f"has more than {MOST_CELLS} heights. Use every second one, and twice the cell"
+        raise ConfigError(problem, "file", str(path))
+
+
+def _array(path: Path) -> Array:
+    """Return the array of a .npy file."""
+    # The header is read without memory for the values.
+    array = np.lib.format.open_memmap(path, mode="r")
+    _check_size(array.size, path)
+    if array.dtype.kind not in "biuf":
+        raise ConfigError(f"has values of type {array.dtype}, and heights are real numbers", "file", str(path))
+    return np.array(array, dtype=np.float64)
+
+
+def _grey(image: Any, path: Path) -> Array:
+    """Return the grey values (X, Y) of an open PNG, from 0 to 1.
+
+    Raises:
+        ConfigError: The image has colours or transparent pixels, which are no heights; or 16 bits and several channels,
+            of which Pillow reads only 8.
+    """
+    if image.mode in ("L", "I", "I;16", "I;16B", "1"):
+        full = 255.0 if image.mode in ("L", "1") else 65535.0
+        return _along_x(image.convert("L") if image.mode == "1" else image) / full
+    if image.info.get("transparency") is None and image.mode not in ("RGB", "RGBA", "LA", "P"):
+        raise ConfigError(f"is an image of mode {image.mode}. Save it in grey", "file", str(path))
+    with path.open("rb") as file:
+        depth = file.read(25)[-1]
+    pixels = np.asarray(image.convert("RGBA"))
+    if depth > 8 or (pixels[..., :1] != pixels[..., :3]).any() or (pixels[..., 3] != 255).any():
+        why = "16 bits and several channels" if depth > 8 else "colours or transparent pixels"
+        raise ConfigError(f"has {why}, which are no heights. Save it in grey, with 8 or 16 bits", "file", str(path))
+    return _along_x(pixels[..., 0]) / 255.0
+
+
 def _along_x(image: Any) -> Array:
-    """Return the pixels as an array (X, Y), x to the right and y up."""
+    """Return an image or its pixels (rows, columns) as an array (X, Y), x to the right and y up."""
     return np.asarray(image, dtype=np.float64)[::-1].T
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import io
 import math
+import struct
 import zlib
 from dataclasses import fields
 from pathlib import Path
@@ -15,6 +17,7 @@ from footing_support import BLADE, SOLE, Foot
 from hypothesis import given, settings, strategies as st
 from PIL import Image
 from PIL.TiffImagePlugin import ImageFileDirectory_v2
+from refusals import refusal
 
 from bipedsim.errors import ConfigError
 from bipedsim.ground import (
@@ -275,6 +278,44 @@ def test_numpy_and_images_are_read(tmp_path: Path) -> None:
         field = get_ground(tmp_path / "h.png").field
         assert field is not None
         np.testing.assert_allclose(field.heights, heights, atol=0.5 / full)
+
+
+def test_images_that_show_no_heights_are_refused(tmp_path: Path) -> None:
+    grey = np.random.default_rng(0).integers(0, 256, (5, 7), dtype=np.uint8)
+    solid = np.full_like(grey, 255)
+    colour, faint = np.dstack([grey, grey, grey // 2]), np.dstack([grey, solid - 1])
+    for name, pixels in {"colour": colour, "faint": faint}.items():
+        Image.fromarray(pixels).save(tmp_path / f"{name}.png")
+        with refusal(place="field: file"):
+            make_ground({"field": {"file": str(tmp_path / f"{name}.png")}}, "here")
+    for name, pixels in {"grey": np.dstack([grey] * 3), "opaque": np.dstack([grey, solid])}.items():
+        Image.fromarray(pixels).save(tmp_path / f"{name}.png")
+        field = make_ground({"field": {"file": str(tmp_path / f"{name}.png")}}, "here").field
+        assert field is not None
+        np.testing.assert_allclose(field.heights, grey[::-1].T / 255.0, atol=1e-12)
+
+
+def test_16_bits_with_transparency_are_not_cut_to_8(tmp_path: Path) -> None:
+    """Pillow reads such a file with 8 bits, and cannot write one."""
+    rows = b"".join(b"\0" + struct.pack(">4H", 300, 65535, 40000, 65535) for _ in range(2))
+    chunks = [(b"IHDR", struct.pack(">2I5B", 2, 2, 16, 4, 0, 0, 0)), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")]
+    parts = [struct.pack(">I", len(d)) + k + d + struct.pack(">I", zlib.crc32(k + d)) for k, d in chunks]
+    (tmp_path / "deep.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(parts))
+    assert Image.open(tmp_path / "deep.png").size == (2, 2)
+    with refusal(place="field: file"):
+        make_ground({"field": {"file": str(tmp_path / "deep.png")}}, "here")
+
+
+def test_files_that_are_too_large_take_no_memory(tmp_path: Path) -> None:
+    header = io.BytesIO()
+    shape = {"descr": "<f8", "fortran_order": False, "shape": (900_000, 900_000)}
+    np.lib.format.write_array_header_1_0(header, shape)
+    (tmp_path / "large.npy").write_bytes(header.getvalue())
+    Image.new("L", (2000, 2000)).save(tmp_path / "large.png")
+    np.save(tmp_path / "complex.npy", np.ones((3, 3), dtype=np.complex128))
+    for name in ("large.npy", "large.png", "complex.npy"):
+        with refusal(place="field: file"):
+            make_ground({"field": {"file": str(tmp_path / name)}}, "here")
 
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:

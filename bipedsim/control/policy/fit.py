@@ -297,7 +297,9 @@ class _Fitter:
         if network is not None and len(resolved) == len(terms):
             found = self._outputs(network, config, key, resolved)
             if found and outputs is not None and found != outputs:
-                self._fault("action", f"the network gives {found} values, and moves {outputs} joints")
+                several = f"; the key `output` chooses one of {', '.join(network.outputs)}"
+                way_out = several if len(network.outputs) > 1 else ""
+                self._fault("action", f"the network gives {found} values, and moves {outputs} joints{way_out}")
         if outputs is None:
             self.encoded[key.split(".")[1]] = found
         if network is None or len(self.faults) > before:

@@ -25,6 +25,7 @@ class Network(Protocol):
     Attributes:
         input_size: Number of inputs; None if the file does not specify it.
         memory: Names of the states kept between two calls; for TorchScript they are known after the first call.
+        outputs: Names of the outputs that are not states; empty for TorchScript.
     """
 
     @property
@@ -34,6 +35,11 @@ class Network(Protocol):
 
     @property
     def memory(self) -> tuple[str, ...]:
+        """See above."""
+        ...
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
         """See above."""
         ...
 
@@ -75,6 +81,7 @@ def open_session(path: Path) -> Any:
     Raises:
         ConfigError: onnxruntime is missing, or cannot read the file.
     """
+    read_start(path)
     # Without this, onnxruntime starts a telemetry thread at import and leaves .ses in the temporary folder.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     runtime = _library("onnxruntime", path, install("bipedsim[policy]"))
@@ -117,7 +124,7 @@ class OnnxNetwork:
         ]
         if not faults:
             faults += [
-                (f"input {tensor.name!r}", f"{tensor.type}, but the observation is tensor(float)")
+                (f"input {tensor.name!r}", f"is {tensor.type}, and observations are tensor(float): export in float32")
                 for tensor in (inputs[self._input], *(inputs[name] for name in states))
                 if tensor.type != "tensor(float)"
             ]
@@ -128,6 +135,7 @@ class OnnxNetwork:
         if any(n != 1 for n in self._shape):
             raise ConfigError(f"shape {shape} is for more than one robot", f"{path}: input {self._input!r}")
         self.memory = tuple(states)
+        self.outputs = tuple(name for name in outputs if name not in states.values())
         self._zeros = {
             name: np.zeros([n if isinstance(n, int) else 1 for n in inputs[name].shape], dtype=np.float32)
             for name in states
@@ -190,6 +198,7 @@ class TorchScriptNetwork:
         self.input_size: int | None = None
         self._first = {name: buffer.clone() for name, buffer in self._module.named_buffers()}
         self.memory: tuple[str, ...] = ()
+        self.outputs: tuple[str, ...] = ()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TorchScriptNetwork:
         twin = copy(self)
@@ -232,6 +241,25 @@ NETWORKS: Mapping[str, type[OnnxNetwork] | type[TorchScriptNetwork]] = {
 _POINTER = b"version https://git-lfs"
 
 
+def read_start(path: Path) -> None:
+    """Check that the file of a network can be read.
+
+    Raises:
+        ConfigError: It is missing or a folder, may not be read, or is a pointer of Git LFS.
+    """
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(_POINTER))
+    except FileNotFoundError as error:
+        raise ConfigError(
+            "no such file; the key `network` of the deployment file, or --set network=PATH, says where it is", path
+        ) from error
+    except OSError as error:
+        raise ConfigError(f"cannot be read ({error.strerror})", path) from error
+    if start == _POINTER:
+        raise ConfigError("only a pointer of Git LFS, not the file itself: `git lfs pull` fetches it", path)
+
+
 def open_network(path: Path, input: str = "", output: str = "", states: Mapping[str, str] | None = None) -> Network:
     """Open the network of a file.
 
@@ -240,11 +268,5 @@ def open_network(path: Path, input: str = "", output: str = "", states: Mapping[
     """
     if path.suffix not in NETWORKS:
         raise ConfigError(f"a network ends in one of {', '.join(NETWORKS)}", path)
-    if not path.is_file():
-        raise ConfigError(
-            "no such file; the key `network` of the deployment file, or --set network=PATH, says where it is", path
-        )
-    with path.open("rb") as file:
-        if file.read(len(_POINTER)) == _POINTER:
-            raise ConfigError("only a pointer of Git LFS, not the file itself: `git lfs pull` fetches it", path)
+    read_start(path)
     return NETWORKS[path.suffix](path, input, output, dict(states or {}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -160,7 +161,8 @@ def _find(name: str, robot: Robot) -> Path:
     """Return the path of a file, relative to the current folder if it exists there, else to robot.yaml's."""
     path = Path(name).expanduser()
     beside = robot.source.parent / path
-    return beside if not path.exists() and beside.exists() else path
+    # Unlike Path.exists, this is False for a folder that must not be searched.
+    return beside if not os.path.exists(path) and os.path.exists(beside) else path
 
 
 def _warn_of_damping(robot: Robot, fitted: ResolvedPolicy, where: str) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bipedsim.control.policy.readers.picked import picked
 from bipedsim.model import Robot
 
 _TERMS = ("velocity_commands", "base_ang_vel", "projected_gravity", "joint_pos_rel", "joint_vel", "last_action")
@@ -17,7 +18,7 @@ _TERMS = ("velocity_commands", "base_ang_vel", "projected_gravity", "joint_pos_r
 def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, Any]:
     """Return the file in bipedsim's keys; paths in it are relative to the folder above ``configs``."""
     joints = values["joints"]
-    moved = [joints[i] for i in values["action_indices"]]
+    moved = picked(joints, values["action_indices"], f"{path}: action_indices")
     name = values["policy_checkpoint_path"]
     folders = (path.resolve().parent.parent, path.parent)
     network = next((folder / name for folder in folders if (folder / name).exists()), folders[0] / name)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -82,12 +83,23 @@ def read_deployment(path: Path, robot: Robot, network: Path | None = None, perio
     return from_mapping(PolicyConfig, values, str(path))
 
 
+@contextmanager
+def _as_of(name: str, path: Path) -> Iterator[None]:
+    """Convert what goes wrong with the values of a file into an error that names its kind and, if known, the key."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, StopIteration) as error:
+        why = f"has no key {error.args[0]!r}" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
+        raise ConfigError(f"looks like a file of {name}, and is not written as these are ({why})", path) from error
+
+
 def _translated(path: Path, robot: Robot, depth: int) -> dict[str, Any]:
     """Return a file in bipedsim's keys, merged with files that it extends; the network path includes the folder."""
     if depth > DEEPEST:
         raise ConfigError(f"more than {DEEPEST} files extend each other", f"{path}: extends")
     if path.suffix == ".onnx":
-        return mjlab.translate(path)
+        with _as_of("mjlab", path):
+            return mjlab.translate(path)
     if path.suffix in NETWORKS:
         raise ConfigError(
             f"is a network, which does not say what it reads and moves. Write a deployment file next to it: {MINIMAL}",
@@ -98,12 +110,8 @@ def _translated(path: Path, robot: Robot, depth: int) -> dict[str, Any]:
     keys = set(values) | set(only if isinstance(only, Mapping) else ())
     for kind in FORMATS:
         if set(kind.keys) <= keys:
-            try:
+            with _as_of(kind.name, path):
                 return kind.translate(path, values, robot)
-            except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-                raise ConfigError(
-                    f"looks like {kind.name}, and is not written as these are ({type(error).__name__}: {error})", path
-                ) from error
     encoders = values.get("encoders")
     for part in (values, *(encoders.values() if isinstance(encoders, Mapping) else ())):
         if isinstance(part, dict) and isinstance(part.get("network"), str) and part["network"]:

@@ -26,6 +26,8 @@ _TERMS = {
     "imu_ang_vel": "base_ang_vel",
 }
 """Names of terms in mjlab's tasks, and their names here."""
+_NUMBERS = ("default_joint_pos", "joint_stiffness", "joint_damping", "action_scale")
+"""Keys of the metadata with a number, or one for each joint."""
 _SCAN = {"scale": 0.2, "offset": 0.0}
 """Height scan of velocity_env_cfg.py: scaled by its largest distance of 5 m, relative to the base."""
 
@@ -39,8 +41,6 @@ def translate(path: Path) -> dict[str, Any]:
     Raises:
         ConfigError: The metadata are missing, or the commands are not velocities.
     """
-    if not path.is_file():
-        raise ConfigError("no such file", path)
     metadata: dict[str, str] = open_session(path).get_modelmeta().custom_metadata_map
     missing = [key for key in _NEEDED if key not in metadata]
     if missing:
@@ -50,17 +50,17 @@ def translate(path: Path) -> dict[str, Any]:
             f"{path}: {', '.join(missing)}",
         )
     if "anchor_body_name" in metadata:
-        raise ConfigError(
-            "it tracks a motion, and only velocities can be commanded", f"{path}: {metadata['command_names']}"
-        )
-    scale = _numbers(metadata["action_scale"])
+        commanded = metadata.get("command_names", "anchor_body_name")
+        raise ConfigError("it tracks a motion, and only velocities can be commanded", f"{path}: {commanded}")
+    numbers = {key: _numbers(metadata[key], f"{path}: {key}") for key in _NUMBERS}
+    scale = numbers["action_scale"]
     return {
         "network": str(path),
         "period": _PERIOD,
         "joints": _texts(metadata["joint_names"]),
-        "default": _numbers(metadata["default_joint_pos"]),
-        "stiffness": _numbers(metadata["joint_stiffness"]),
-        "damping": _numbers(metadata["joint_damping"]),
+        "default": numbers["default_joint_pos"],
+        "stiffness": numbers["joint_stiffness"],
+        "damping": numbers["joint_damping"],
         "action": {"scale": scale if len(scale) > 1 else scale[0]},
         "observations": _observations(metadata),
     }
@@ -84,8 +84,15 @@ def _observations(metadata: dict[str, str]) -> list[dict[str, Any]]:
 
 
 def _texts(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",")]
+    """Return the parts of a list that is separated by commas, or of one in JSON."""
+    listed = text.strip()
+    if listed.startswith("[") and listed.endswith("]"):
+        listed = listed[1:-1]
+    return [part.strip().strip("\"'") for part in listed.split(",")]
 
 
-def _numbers(text: str) -> list[float]:
-    return [float(part) for part in text.split(",")]
+def _numbers(text: str, place: str) -> list[float]:
+    try:
+        return [float(part) for part in _texts(text)]
+    except ValueError as error:
+        raise ConfigError("must be numbers, separated by commas", place, text) from error

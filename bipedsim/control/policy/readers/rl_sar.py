@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bipedsim.config import read_yaml
+from bipedsim.control.policy.readers.picked import picked
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot
 
@@ -50,7 +51,7 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
     return {
         "network": str(path.parent / own["model_name"]),
         "period": float(own["dt"]) * int(own["decimation"]),
-        "joints": [names[i] for i in own["joint_mapping"]],
+        "joints": picked(names, own["joint_mapping"], f"{path}: joint_mapping"),
         "default": own["default_dof_pos"],
         "stiffness": own["rl_kp"],
         "damping": own["rl_kd"],
@@ -71,7 +72,10 @@ def _base(path: Path) -> dict[str, Any]:
     folder = path.resolve().parent
     for above in (folder, *list(folder.parents)[:3]):
         if (above / "base.yaml").is_file():
-            return dict(next(iter(read_yaml(above / "base.yaml", dumped=True).values())))
+            of_robot = next(iter(read_yaml(above / "base.yaml", dumped=True).values()), None)
+            if not isinstance(of_robot, Mapping):
+                raise ConfigError("must be the name of the robot with its values, as in rl_sar", above / "base.yaml")
+            return dict(of_robot)
     raise ConfigError(
         "is missing; rl_sar has it in the folder of the robot, above that of the policy", f"{path}: base.yaml"
     )

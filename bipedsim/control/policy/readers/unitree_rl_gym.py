@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bipedsim.config import read_xml
+from bipedsim.control.policy.readers.picked import picked
 from bipedsim.control.policy.readers.unitree_motors import motors_of
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot
@@ -34,7 +35,7 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
     joints, default, kp, kd = list(legs), list(values["default_angles"]), list(values["kps"]), list(values["kds"])
     if real:
         motors = motors_of(robot)
-        other_joints = [motors[i] for i in values["arm_waist_joint2motor_idx"]]
+        other_joints = picked(motors, values["arm_waist_joint2motor_idx"], f"{path}: arm_waist_joint2motor_idx")
         other_values = zip(
             other_joints,
             values["arm_waist_target"],
@@ -100,7 +101,7 @@ def _of_motors(path: Path, values: Mapping[str, Any], robot: Robot) -> list[str]
             "configuration of deploy_mujoco, or write a file of your own with `joints`",
             f"{path}: motors",
         )
-    return [motors[i] for i in values["leg_joint2motor_idx"]]
+    return picked(motors, values["leg_joint2motor_idx"], f"{path}: leg_joint2motor_idx")
 
 
 def _of_model(path: Path, values: Mapping[str, Any], robot: Robot) -> list[str]:

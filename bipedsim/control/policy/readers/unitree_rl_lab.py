@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bipedsim.control.policy.readers.picked import picked
 from bipedsim.control.policy.readers.unitree_motors import motors_of
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot
@@ -45,8 +46,8 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
     if list(actions) != ["JointPositionAction"]:
         raise ConfigError("only JointPositionAction is known", f"{path}: actions {', '.join(actions)}")
     action = actions["JointPositionAction"]
-    joints = [motors[i] for i in order]
-    moved = _subset(action.get("joint_ids"), joints)
+    joints = picked(motors, order, f"{path}: joint_ids_map")
+    moved = _subset(action.get("joint_ids"), joints, f"{path}: joint_ids")
     terms = dict(values["observations"])
     by_update, scale_first = bool(terms.pop("use_gym_history", False)), bool(terms.pop("scale_first", False))
     groups = [name for name, term in terms.items() if "params" not in term and "history_length" not in term]
@@ -59,8 +60,8 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
         "period": values["step_dt"],
         "joints": joints,
         "default": values["default_joint_pos"],
-        "stiffness": [values["stiffness"][i] for i in order],
-        "damping": [values["damping"][i] for i in order],
+        "stiffness": picked(values["stiffness"], order, f"{path}: joint_ids_map"),
+        "damping": picked(values["damping"], order, f"{path}: joint_ids_map"),
         "action": {"joints": moved, "scale": action["scale"], "offset": action["offset"], "limits": action["clip"]},
         "observations": [_term(f"{path}: {name}", name, term, joints, scale_first) for name, term in terms.items()],
     }
@@ -81,9 +82,9 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
     return config
 
 
-def _subset(ids: Any, joints: list[str]) -> list[str]:
+def _subset(ids: Any, joints: list[str], place: str) -> list[str]:
     """Return the joints with these indices; all joints if ``ids`` is None or a full slice."""
-    return list(joints) if ids is None or None in ids else [joints[i] for i in ids]
+    return list(joints) if ids is None or None in ids else picked(joints, ids, place)
 
 
 def _term(where: str, name: str, term: Mapping[str, Any], joints: list[str], scale_first: bool) -> dict[str, Any]:
@@ -95,7 +96,7 @@ def _term(where: str, name: str, term: Mapping[str, Any], joints: list[str], sca
             entry["clip"] = _before(where, entry["clip"], set(term["scale"]))
     ids = (term.get("params") or {}).get("asset_cfg", {}).get("joint_ids")
     if ids is not None:
-        entry["joints"] = _subset(ids, joints)
+        entry["joints"] = _subset(ids, joints, f"{where}: joint_ids")
     return entry
 
 

@@ -5,6 +5,7 @@ Each gives the same policy as our own format.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -447,12 +448,27 @@ def test_mjlab_height_scan(tmp_path: Path) -> None:
     [
         ({"observation_names": "base_pos_z,joint_pos"}, "observations[0]"),
         ({"anchor_body_name": "torso", "command_names": "motion"}, "motion"),
+        ({"anchor_body_name": "torso", "command_names": None}, "anchor_body_name"),
+        ({"action_scale": ""}, "action_scale"),
+        ({"joint_stiffness": "stiff"}, "joint_stiffness"),
     ],
 )
-def test_mjlab_otherwise(tmp_path: Path, changes: dict[str, str], place: str) -> None:
-    file = Plain(51, 14).save(tmp_path / "mjlab.onnx", metadata(**changes))
+def test_mjlab_otherwise(tmp_path: Path, changes: dict[str, str | None], place: str) -> None:
+    entries = {**metadata(), **changes}
+    written = {key: text for key, text in entries.items() if text is not None}
+    file = Plain(51, 14).save(tmp_path / "mjlab.onnx", written)
     with refusal(place=f"{file}: {place}"):
         make_controller("policy", biped(), {"file": str(file)})
+
+
+def test_mjlab_lists_in_json(tmp_path: Path) -> None:
+    given = metadata()
+    lists = {key: json.dumps(text.split(",")) for key, text in given.items() if key.endswith("names")}
+    lists["joint_stiffness"] = f"[{given['joint_stiffness']}]"
+    twins(
+        Plain(51, 14).save(tmp_path / "json.onnx", {**given, **lists}),
+        Plain(51, 14).save(tmp_path / "plain.onnx", given),
+    )
 
 
 def rl_sar(root: Path, **changes: Any) -> Path:
@@ -520,9 +536,30 @@ def test_rl_sar_otherwise(tmp_path: Path) -> None:
         make_controller("policy", biped(), {"file": str(file)})
     write(file, {"biped/walk": {**yaml.safe_load(file.read_text())["biped/walk"], "wheel_indices": []}})
     make_controller("policy", biped(), {"file": str(file)})
-    (tmp_path / "policy" / "biped" / "base.yaml").unlink()
+    base = tmp_path / "policy" / "biped" / "base.yaml"
+    for content in ({}, {"biped": None}):
+        write(base, content)
+        with refusal(place=str(base)):
+            make_controller("policy", biped(), {"file": str(file)})
+    base.unlink()
     with refusal(place="base.yaml"):
         make_controller("policy", biped(), {"file": str(file)})
+
+
+@pytest.mark.parametrize("index", [-1, 14, 1.5, True])
+def test_an_index_out_of_range_takes_no_other_joint(tmp_path: Path, index: float) -> None:
+    mapping = [JOINTS.index(name) for name in MIXED[:-1]]
+    file = rl_sar(tmp_path, joint_mapping=[*mapping, index])
+    with refusal(place="joint_mapping", value=index):
+        make_controller("policy", biped(), {"file": str(file)})
+
+
+def test_a_network_that_may_not_be_read_is_not_missing(tmp_path: Path) -> None:
+    (tmp_path / "folder.onnx").mkdir()
+    with refusal(place=tmp_path / "folder.onnx", cause=IsADirectoryError):
+        make_controller("policy", biped(), {"file": str(tmp_path / "folder.onnx")})
+    with refusal(place=tmp_path / "none.onnx", cause=FileNotFoundError):
+        make_controller("policy", biped(), {"file": str(tmp_path / "none.onnx")})
 
 
 @pytest.mark.parametrize("history", [0, 2])
