@@ -133,17 +133,37 @@ def _read_urdf(root: ElementTree.Element, source: Path, folder: Path, made: bool
 
 
 def _weld_followers(description: Description) -> None:
-    """Weld joints that mimic another joint, because they have no drive of their own."""
-    joints = [joint for joint in description.urdf.findall("joint") if joint.get("type") != "fixed"]
-    followers = [joint for joint in joints if joint.find("mimic") is not None]
-    for joint in followers:
-        mimic = joint.find("mimic")
-        assert mimic is not None
-        description.locked[joint.get("name", "")] = float(mimic.get("offset") or 0.0)
-        joint.remove(mimic)
-    if followers:
-        names = [joint.get("name", "") for joint in followers]
-        description.notes.dropped(f"<mimic> of {some(names)}: couplings are not simulated, so these joints are welded")
+    """Weld joints that mimic another joint, because they have no drive of their own.
+
+    They are welded where they are while the other joint is at 0, or at its limit nearest to 0.
+    """
+    joints = {joint.get("name", ""): joint for joint in description.urdf.findall("joint")}
+    followers = {
+        name: mimic
+        for name, joint in joints.items()
+        if joint.get("type") != "fixed" and (mimic := joint.find("mimic")) is not None
+    }
+
+    def angle(name: str, seen: tuple[str, ...] = ()) -> float:
+        mimic = followers.get(name)
+        if mimic is None or name in seen:
+            limit = joints[name].find("limit") if name in joints else None
+            if limit is None or joints[name].get("type") not in ("revolute", "prismatic"):
+                return 0.0
+            low, high = (float(limit.get(key) or 0.0) for key in ("lower", "upper"))
+            return min(max(0.0, low), high)
+        leader = angle(mimic.get("joint", ""), (*seen, name))
+        return float(mimic.get("multiplier") or 1.0) * leader + float(mimic.get("offset") or 0.0)
+
+    texts = []
+    for name, mimic in followers.items():
+        description.locked[name] = angle(name)
+        texts.append(f"{name} at {description.locked[name]:.4g}")
+        joints[name].remove(mimic)
+    if texts:
+        description.notes.dropped(
+            f"<mimic>: couplings are not simulated, so these joints are welded [rad, m]: {some(texts)}"
+        )
 
 
 def _take_base(description: Description) -> None:

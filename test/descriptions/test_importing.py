@@ -245,6 +245,31 @@ def test_toes_and_followers_are_welded_and_told(tmp_path: Path) -> None:
     assert not fixed.notes.said["dropped"]
 
 
+@pytest.mark.parametrize(
+    ("knee", "mimic", "angle"),
+    [
+        ("-0.1", 'multiplier="0.5" offset="0.2"', 0.2),
+        ("0.4", 'multiplier="0.5"', 0.2),
+        ("0.4", 'offset="-0.1"', 0.3),
+        ("0.4", 'multiplier="0" offset="0.1"', 0.1),
+    ],
+)
+def test_a_follower_is_where_its_leader_nearest_to_zero_takes_it(
+    tmp_path: Path, knee: str, mimic: str, angle: float
+) -> None:
+    more = "".join(
+        f'<joint name="{name}" type="revolute"><parent link="pelvis"/><child link="{name}_link"/><axis xyz="0 1 0"/>'
+        f'<mimic joint="{leader}" {how}/><limit lower="-1" upper="1" effort="5" velocity="5"/></joint>'
+        f'<link name="{name}_link"><inertial><mass value="0.05"/><inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" '
+        'ixz="0" iyz="0"/></inertial></link>'
+        for name, leader, how in (("second", "first", 'multiplier="-2"'), ("first", "left_knee", mimic))
+    )
+    limit = f'<limit lower="{knee}" upper="2" effort="60" velocity="8"/>'
+    made = imported(tmp_path, small_urdf(more=more, knee=limit))
+    config = yaml.safe_load((made.folder / "robot.yaml").read_text())
+    assert config["locked"] == pytest.approx({"first": angle, "second": -2.0 * angle})
+
+
 def test_mirrored_joints_have_their_signs(tmp_path: Path) -> None:
     report = imported(tmp_path, small_urdf()).report
     assert "| left_hip_roll | right_hip_roll | - |" in report
