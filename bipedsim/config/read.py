@@ -30,8 +30,9 @@ from xml.etree import ElementTree
 import yaml
 
 from bipedsim.config.fields import choices_of
+from bipedsim.config.files import open_file
 from bipedsim.config.syntax import DuplicateKeyError, decoded_xml, parse_xml, yaml_fault
-from bipedsim.errors import BipedSimError, ConfigError, UnknownNameError, shown
+from bipedsim.errors import BipedSimError, ConfigError, UnknownNameError
 
 T = TypeVar("T")
 
@@ -520,14 +521,8 @@ def read_xml(path: Path) -> tuple[ElementTree.Element, str, list[str]]:
 
 def _raw(path: Path) -> bytes:
     """Return the content of a file."""
-    try:
-        # Non-blocking mode prevents waiting for a pipe without a writer.
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-            os.set_blocking(file.fileno(), True)
-            raw = file.read(LONGEST + 1)
-    except (OSError, ValueError) as error:
-        # A file name can be invalid: too long, or with a NUL character.
-        raise ConfigError(f"cannot be read ({getattr(error, 'strerror', error)})", shown(str(path))[1:-1]) from error
+    with open_file(path) as file:
+        raw = file.read(LONGEST + 1)
     if len(raw) > LONGEST:
         raise ConfigError(f"larger than {LONGEST >> 20} MiB, the maximum of such a file", path)
     return raw

@@ -63,7 +63,8 @@ def _add(digests: dict[str, str], parts: Iterable[tuple[str, Any]], folders: lis
         elif isinstance(value, str) and name in _TABLES:
             path = _TABLES[name].find(value)
             digests[f"{name} {value}"] = digest_of(path)
-            _add(digests, read_yaml(path).items(), [path.parent, *folders])
+            if path.suffix in _YAML:
+                _add(digests, read_yaml(path).items(), [path.parent, *folders])
         elif isinstance(value, Mapping) and name in _TABLES:
             _add(digests, value.items(), folders)
         else:

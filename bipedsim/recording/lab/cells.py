@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bipedsim.config import open_file
 from bipedsim.errors import RecordingError, shown
 from bipedsim.numerics import Array, Flags
 
@@ -35,10 +36,8 @@ def read_lines(path: Path) -> list[str]:
     Raises:
         RecordingError: The file cannot be read.
     """
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise RecordingError(f"cannot be read ({error.strerror})", path) from error
+    with open_file(path, RecordingError) as file:
+        raw = file.read()
     encoding = next((name for mark, name in ENCODINGS.items() if raw.startswith(mark)), "utf-8")
     try:
         text = raw.decode(encoding)
