@@ -30,8 +30,9 @@ from xml.etree import ElementTree
 import yaml
 
 from bipedsim.config.fields import choices_of
+from bipedsim.config.files import open_file
 from bipedsim.config.syntax import DuplicateKeyError, decoded_xml, parse_xml, yaml_fault
-from bipedsim.errors import BipedSimError, ConfigError, UnknownNameError, shown
+from bipedsim.errors import BipedSimError, ConfigError, UnknownNameError
 
 T = TypeVar("T")
 
@@ -193,7 +194,7 @@ class _ConfigReader:
         origin, arguments = get_origin(candidate) or candidate, get_args(candidate)
         if not _fits(value, candidate):
             quoted = f"; in quotes it is one: '{value}' in a file, \"'{value}'\" in a shell"
-            hint = quoted if str in kinds and isinstance(value, (int, float)) else ""
+            hint = quoted if str in kinds and isinstance(value, (int, float)) else _digits_hint(value)
             return self._fault(key, value, f"must be {' or '.join(map(_described, kinds))}{hint}")
         if dataclasses.is_dataclass(origin):
             return self.build(candidate, value, key)
@@ -267,6 +268,13 @@ def _is_finite(value: float) -> bool:
     return abs(value) <= sys.float_info.max
 
 
+def _digits_hint(value: Any) -> str:
+    """Return how to write a number that YAML 1.1 reads with base 8 or 60; empty for other values."""
+    if not isinstance(value, str) or not re.fullmatch(r"[-+]?\d+(:\d+)*", value):
+        return ""
+    return "; write one number, without a colon" if ":" in value else "; write it without leading zeros or quotes"
+
+
 def _entries(arguments: tuple[Any, ...], count: int) -> tuple[Any, ...]:
     """Return the type of each entry of a list."""
     if not arguments:
@@ -335,7 +343,7 @@ def number(value: Any, where: str) -> float:
         ConfigError: The value is not a finite number.
     """
     if not _fits(value, float) or not _is_finite(value):
-        raise ConfigError(f"must be {_SCALARS[float]}", where, value)
+        raise ConfigError(f"must be {_SCALARS[float]}{_digits_hint(value)}", where, value)
     return float(value)
 
 
@@ -384,7 +392,14 @@ def numbers_per_joint(values: Any, names: Sequence[str], where: str, low: float 
 
 
 class _Loader(yaml.SafeLoader):
-    """Loader that refuses duplicate keys, where plain YAML keeps the last one, and reads 1e-3 as a number."""
+    """Loader that refuses duplicate keys, where plain YAML keeps the last one, and reads numbers as people do.
+
+    1e-3 is a number. 010 and 1:30 are texts, which YAML 1.1 reads as 8 and 90.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        super().__init__(stream)
+        self._checked: set[int] = set()
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
@@ -393,20 +408,36 @@ class _Loader(yaml.SafeLoader):
             # Invalid dates and numbers of thousands of digits raise these errors, without their position.
             raise yaml.constructor.ConstructorError(problem=str(error), problem_mark=node.start_mark) from error
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        # A merge adds keys to the node, which its own keys may override, so only its first state is checked.
+        if id(node) not in self._checked:
+            self._checked.add(id(node))
+            self._check_keys(node)
+        super().flatten_mapping(node)
+
+    def _check_keys(self, node: yaml.MappingNode) -> None:
         seen = set()
         for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
+            special = key_node.tag in ("tag:yaml.org,2002:merge", "tag:yaml.org,2002:value")
+            key = key_node.value if special else self.construct_object(key_node, deep=True)
             if isinstance(key, (str, int, float)) and key in seen:
                 raise DuplicateKeyError(problem=f"the key {key!r} is given twice", problem_mark=key_node.start_mark)
             seen.add(str(key) if isinstance(key, (dict, list)) else key)
-        return super().construct_mapping(node, deep)
 
 
-# YAML 1.1 reads 1e-3 and 1.5e3 as texts, because it requires 1.0e-3 and 1.5e+3.
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+$"), list("-+.0123456789")
-)
+_Loader.yaml_implicit_resolvers = {
+    first: [entry for entry in entries if entry[0] not in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")]
+    for first, entries in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+for _tag, _pattern in (
+    ("float", r"\.(nan|NaN|NAN)$"),
+    ("int", r"[-+]?(0|[1-9][0-9_]*|0x[0-9a-fA-F_]+|0b[01_]+)$"),
+    (
+        "float",
+        r"[-+]?(([0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)([eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+|\.inf|\.Inf|\.INF)$",
+    ),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), list("-+.0123456789"))
 
 
 class _DumpLoader(_Loader):
@@ -492,14 +523,8 @@ def read_xml(path: Path) -> tuple[ElementTree.Element, str, list[str]]:
 
 def _raw(path: Path) -> bytes:
     """Return the content of a file."""
-    try:
-        # Non-blocking mode prevents waiting for a pipe without a writer.
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-            os.set_blocking(file.fileno(), True)
-            raw = file.read(LONGEST + 1)
-    except (OSError, ValueError) as error:
-        # A file name can be invalid: too long, or with a NUL character.
-        raise ConfigError(f"cannot be read ({getattr(error, 'strerror', error)})", shown(str(path))[1:-1]) from error
+    with open_file(path) as file:
+        raw = file.read(LONGEST + 1)
     if len(raw) > LONGEST:
         raise ConfigError(f"larger than {LONGEST >> 20} MiB, the maximum of such a file", path)
     return raw

@@ -10,7 +10,16 @@ import pinocchio as pin
 from bipedsim.descriptions.guesses import effective_inertia, gains
 from bipedsim.descriptions.legs import PosedRobot, mirrors, outline
 from bipedsim.errors import some
-from bipedsim.model import Robot, ShapeFault, ShapeWarning, Sole, inverse_inertia, sole_placements, standing_torque
+from bipedsim.model import (
+    Robot,
+    Shape,
+    ShapeFault,
+    ShapeWarning,
+    Sole,
+    inverse_inertia,
+    sole_placements,
+    standing_torque,
+)
 from bipedsim.numerics import Array
 
 FAR_SOLE = 0.05
@@ -25,6 +34,10 @@ IN_GROUND = 0.01
 """Depth of a body in the ground from which the simulator refuses to start [m]."""
 LIGHT = 1e-3
 """Effective inertia that is implausibly small for a geared drive [kg.m^2]."""
+TURN, CIRCLE = 6.3, 360.0
+"""Joint limits between these are probably in degrees; larger ones mean no limit [rad]."""
+WEIGHTLESS, HOLLOW = 1e-3, 50.0
+"""Implausible mass of the trunk: as a fraction of the robot's, and over the volume of its shapes [kg/m^3]."""
 TIRED = 0.8
 """Implausible effort for standing, as a fraction of the effort limit."""
 SHARED = {
@@ -138,6 +151,15 @@ def _doubts_of_joints(robot: Robot) -> Iterator[str]:
         for name, margin_of_joint in zip(robot.joint_names, margin, strict=True)
         if margin_of_joint < AT_LIMIT and robot.model.getJointId(name) in legs
     ]
+    largest = np.maximum(np.abs(robot.position_lower), np.abs(robot.position_upper))
+    in_degrees = [
+        f"{name} {robot.position_lower[i]:.4g} to {robot.position_upper[i]:.4g} rad"
+        for i, name in enumerate(robot.joint_names)
+        if TURN < largest[i] <= CIRCLE
+        and not robot.model.joints[robot.model.getJointId(name)].shortname().startswith("JointModelP")
+    ]
+    if in_degrees:
+        yield f"limits beyond a whole turn: {some(in_degrees)}. Write radians, if these are degrees"
     if near_limit:
         yield f"posture: {some(near_limit)} are within {AT_LIMIT:g} rad of a limit"
     if robot.free_flyer and robot.soles:
@@ -168,6 +190,7 @@ def _doubts_of_masses(robot: Robot) -> Iterator[str]:
     if not robot.free_flyer or len(robot.soles) != 2:
         return
     model = robot.model
+    yield from _doubts_of_trunk(robot)
     pairs = mirrors(robot, robot.q_nominal)
     uneven = []
     for name, (other, _) in pairs.items():
@@ -176,6 +199,29 @@ def _doubts_of_masses(robot: Robot) -> Iterator[str]:
             uneven.append(f"{name} {masses[0]:.3g} and {other} {masses[1]:.3g} kg")
     if uneven:
         yield f"mirrored bodies of different mass: {some(uneven)}"
+
+
+def _doubts_of_trunk(robot: Robot) -> Iterator[str]:
+    model = robot.model
+    trunk, total = model.inertias[1].mass, sum(body.mass for body in model.inertias)
+    volume = sum(_volume(shape) for shape in robot.shapes.shapes if shape.joint_id == 1)
+    least = max(WEIGHTLESS * total, HOLLOW * volume)
+    if trunk < least:
+        name = next(frame.name for frame in model.frames if frame.type == pin.BODY and frame.parentJoint == 1)
+        yield (
+            f"{name}: the trunk with all that is fixed to it has a mass of {trunk:.3g} kg; its size suggests more than "
+            f"{least:.3g} kg. Check the masses of its links"
+        )
+
+
+def _volume(shape: Shape) -> float:
+    """Return the volume of the hull of a shape, without the radius around its points [m^3]."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        return float(ConvexHull(outline(shape)).volume)
+    except (QhullError, ValueError):
+        return 0.0
 
 
 def posed_robot(robot: Robot) -> PosedRobot:

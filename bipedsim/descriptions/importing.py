@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
+from bipedsim.config import check_readable
 from bipedsim.descriptions.compare import compare
 from bipedsim.descriptions.description import GRAVITY, STANDING, Description, is_imu, standing_name
 from bipedsim.descriptions.doubts import find_doubts, grouped_warnings
@@ -140,8 +141,7 @@ def import_robot(
         ConfigError: The description cannot be read, or an output file exists.
     """
     file = Path(file)
-    if not file.exists():
-        raise ConfigError("no such file or folder", file)
+    check_readable(file, directories=True)
     with tempfile.TemporaryDirectory(prefix="bipedsim_import_") as work:
         description = read_description(file, Path(work))
         target = Path(folder) if folder is not None else Path(description.name)

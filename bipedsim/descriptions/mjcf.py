@@ -70,6 +70,8 @@ class _MjcfImport:
         # Body to its URDF link in the frame of the body; the link is at the anchor of the last joint.
         self.anchor: dict[int, Array] = {}
         self.base_joints = self._model.base_joints
+        # Keyframe of the standing posture; -1 without one.
+        self.standing = -1
 
     def description(self) -> Description:
         """Convert the file and return the description."""
@@ -98,8 +100,8 @@ class _MjcfImport:
         """
         at_zero = self._model.attitude()
         keys = {plain(self._model.name("key", k)): k for k in range(self._model.m.nkey)}
-        standing = keys.get(standing_name(keys), -1)
-        attitude = self._model.attitude(standing) if standing >= 0 else at_zero
+        self.standing = keys.get(standing_name(keys), -1)
+        attitude = self._model.attitude(self.standing) if self.standing >= 0 else at_zero
         if _tilt(at_zero, attitude) < STEEP:
             attitude = at_zero
         tilt = np.arccos(np.clip(attitude[2, 2], -1.0, 1.0))
@@ -311,8 +313,44 @@ class _MjcfImport:
                 "are welded"
             )
 
+    def _weld_followers(self, couplings: dict[int, int]) -> None:
+        """Weld the joints that equalities couple to others, where MuJoCo holds them in the standing posture.
+
+        Args:
+            couplings: Joint to its equality.
+        """
+        m, slide = self._model.m, int(self._model.mj.mjtJoint.mjJNT_SLIDE)
+
+        def angle(joint: int, remaining: dict[int, int]) -> float:
+            """Return the position of a joint: of its coupling, of the keyframe, or the one nearest to 0."""
+            place = int(m.jnt_qposadr[joint])
+            equality = remaining.pop(joint, -1)
+            if equality >= 0:
+                leader = int(m.eq_obj2id[equality])
+                moved = angle(leader, remaining) - float(m.qpos0[m.jnt_qposadr[leader]]) if leader >= 0 else 0.0
+                return float(m.qpos0[place] + np.polynomial.polynomial.polyval(moved, m.eq_data[equality, :5]))
+            if self._model.name("joint", joint) in self.out.locked:
+                return self.out.locked[self._model.name("joint", joint)]
+            if self.standing >= 0:
+                return float(m.key_qpos[self.standing, place])
+            return float(np.clip(0.0, *m.jnt_range[joint])) if m.jnt_limited[joint] else 0.0
+
+        for joint, i in couplings.items():
+            name, equality = self._model.name("joint", joint), self._model.name("equality", i)
+            if int(m.jnt_bodyid[joint]) not in self.anchor:
+                self.notes.dropped(f"equality {equality!r}: it constrains a body outside the robot")
+                continue
+            self.out.locked[name] = angle(joint, dict(couplings))
+            if name in self.out.passive:
+                self.out.passive.remove(name)
+            unit = "m" if int(m.jnt_type[joint]) == slide else "rad"
+            self.notes.dropped(
+                f"coupling {equality!r} of joints: {name} is welded at {self.out.locked[name]:.4g} {unit}"
+            )
+
     def _loops(self) -> None:
         m, kinds = self._model.m, self._model.mj.mjtEq
+        couplings: dict[int, int] = {}
         for i in range(m.neq):
             kind, name = int(m.eq_type[i]), self._model.name("equality", i)
             if not m.eq_active0[i]:
@@ -321,11 +359,7 @@ class _MjcfImport:
             if i in self._model.gears.couplings:
                 continue
             if kind == int(kinds.mjEQ_JOINT):
-                follower = self._model.name("joint", int(m.eq_obj1id[i]))
-                self.out.locked[follower] = float(m.eq_data[i, 0])
-                if follower in self.out.passive:
-                    self.out.passive.remove(follower)
-                self.notes.dropped(f"coupling {name!r} of joints: {follower} is welded at {m.eq_data[i, 0]:.4g} rad")
+                couplings[int(m.eq_obj1id[i])] = i
                 continue
             if kind not in (int(kinds.mjEQ_CONNECT), int(kinds.mjEQ_WELD)):
                 self.notes.dropped(f"equality {name!r}: unsupported type; connect, weld and joint are supported")
@@ -343,6 +377,7 @@ class _MjcfImport:
                     "rpy": pin.rpy.matrixToRpy(place.rotation).tolist(),
                 }
             self.out.loops[plain(name)] = entry
+        self._weld_followers(couplings)
         if self.out.loops:
             names = list(self.out.loops)
             self.notes.found(f"{len(names)} closed chains: {some(names)}; they are `loops` in robot.yaml")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
 import numpy as np
 
-from bipedsim.config import read_xml
+from bipedsim.config import read_xml, together
 from bipedsim.descriptions.mjcf_gears import find_gears
 from bipedsim.descriptions.notes import Notes
 from bipedsim.errors import ConfigError, install, some
@@ -41,7 +41,7 @@ def compiled_mjcf(file: Path, notes: Notes | None = None) -> tuple[Any, Any]:
     refused = (ValueError, RuntimeError, mujoco.FatalError)
     parts = dict(_parts(file, "", set()))
     try:
-        return mujoco, _read(mujoco, file, parts).compile()
+        return mujoco, _compile(_read(mujoco, file, parts), file, parts)
     except refused:
         # The file may refer to missing files, or to shapes of a scene that includes it.
         pass
@@ -49,10 +49,35 @@ def compiled_mjcf(file: Path, notes: Notes | None = None) -> tuple[Any, Any]:
     try:
         spec = _read(mujoco, file, parts)
         missing += _leave_out_missing(spec, file, list(dict.fromkeys(path.parent for path, _ in parts.values())), notes)
-        return mujoco, spec.compile()
+        return mujoco, _compile(spec, file, parts)
     except refused as error:
         lacking = f"; missing meshes: {some(missing)}" if missing else ""
         raise ConfigError(f"MuJoCo cannot read this file: {error}{lacking}", file) from error
+
+
+def _compile(spec: Any, file: Path, parts: Mapping[str, tuple[Path, str]]) -> Any:
+    """Compile the specification of a file, and check the sizes of its keyframes.
+
+    MuJoCo 4 completes a keyframe that is too short, so that its angles belong to other joints than before a change of
+    the file. Files that attach others rely on this.
+
+    Raises:
+        ConfigError: A keyframe has another number of positions than the model.
+    """
+    sizes = {key.name: len(key.qpos) for key in spec.keys}
+    model = spec.compile()
+    if not any("<attach" in text for _, text in parts.values()):
+        together(
+            [
+                ConfigError(
+                    f"the keyframe has {size} numbers, and the model {model.nq} positions. Complete or delete it",
+                    f"{file}: key {name!r}: qpos",
+                )
+                for name, size in sizes.items()
+                if size not in (0, model.nq)
+            ]
+        )
+    return model
 
 
 def _parts(file: Path, name: str, seen: set[Path]) -> Iterator[tuple[str, tuple[Path, str]]]:

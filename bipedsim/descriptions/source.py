@@ -11,6 +11,9 @@ import xml.etree.ElementTree as ElementTree
 from copy import deepcopy
 from pathlib import Path
 
+import numpy as np
+import pinocchio as pin
+
 from bipedsim.config import check_all, parse_xml, read_xml
 from bipedsim.descriptions.description import Description, plain
 from bipedsim.descriptions.mjcf import read_mjcf
@@ -22,6 +25,10 @@ NOT_ROBOTS = re.compile(r"scene|terrain|hand|gripper|arm(?!.*leg)|package\.xml|g
 """Names of files in a description package that usually do not contain the whole robot."""
 NEGLIGIBLE = 1e-3
 """Mass of a link between world and robot that counts as none, as a fraction of the total mass."""
+WORLD = ("world", "map", "odom")
+"""Names of a massless root link that belongs to the world, in lower case."""
+NEAR = 0.01
+"""Distance from a massless root link to the first link with mass that needs no note [m]."""
 KNOWN = {"link", "joint", "material", "transmission", "gazebo", "mujoco", "sensor"}
 """URDF elements that the import reads or that are intended for other programs."""
 
@@ -133,47 +140,127 @@ def _read_urdf(root: ElementTree.Element, source: Path, folder: Path, made: bool
 
 
 def _weld_followers(description: Description) -> None:
-    """Weld joints that mimic another joint, because they have no drive of their own."""
-    joints = [joint for joint in description.urdf.findall("joint") if joint.get("type") != "fixed"]
-    followers = [joint for joint in joints if joint.find("mimic") is not None]
-    for joint in followers:
-        mimic = joint.find("mimic")
-        assert mimic is not None
-        description.locked[joint.get("name", "")] = float(mimic.get("offset") or 0.0)
-        joint.remove(mimic)
-    if followers:
-        names = [joint.get("name", "") for joint in followers]
-        description.notes.dropped(f"<mimic> of {some(names)}: couplings are not simulated, so these joints are welded")
+    """Weld joints that mimic another joint, because they have no drive of their own.
+
+    They are welded where they are while the other joint is at 0, or at its limit nearest to 0.
+    """
+    joints = {joint.get("name", ""): joint for joint in description.urdf.findall("joint")}
+    followers = {
+        name: mimic
+        for name, joint in joints.items()
+        if joint.get("type") != "fixed" and (mimic := joint.find("mimic")) is not None
+    }
+
+    def angle(name: str, seen: tuple[str, ...] = ()) -> float:
+        mimic = followers.get(name)
+        if mimic is None or name in seen:
+            limit = joints[name].find("limit") if name in joints else None
+            if limit is None or joints[name].get("type") not in ("revolute", "prismatic"):
+                return 0.0
+            low, high = (float(limit.get(key) or 0.0) for key in ("lower", "upper"))
+            return min(max(0.0, low), high)
+        leader = angle(mimic.get("joint", ""), (*seen, name))
+        return float(mimic.get("multiplier") or 1.0) * leader + float(mimic.get("offset") or 0.0)
+
+    texts = []
+    for name, mimic in followers.items():
+        description.locked[name] = angle(name)
+        texts.append(f"{name} at {description.locked[name]:.4g}")
+        joints[name].remove(mimic)
+    if texts:
+        description.notes.dropped(
+            f"<mimic>: couplings are not simulated, so these joints are welded [rad, m]: {some(texts)}"
+        )
 
 
 def _take_base(description: Description) -> None:
-    """Remove the links between world and robot if their joints form a floating base.
+    """Make the trunk the base: remove the links between world and robot.
 
-    These links are massless and form a chain. Its joints are a floating or planar joint, or at least two slides as in
-    a planar robot.
+    These links are massless and form a chain. Its joints are a floating or planar joint, at least two slides as in a
+    planar robot, or fixed, as Gazebo attaches a robot to the world.
     """
     root = description.urdf
-    links = {link.get("name"): link for link in root.findall("link")}
+    links = {link.get("name", ""): link for link in root.findall("link")}
     joints = root.findall("joint")
     roots = [name for name in links if name not in {_end(joint, "child") for joint in joints}]
     massless = NEGLIGIBLE * sum(map(_mass, links.values()))
     chain: list[ElementTree.Element] = []
-    link = roots[0] if len(roots) == 1 else None
+    link = roots[0] if len(roots) == 1 else ""
     while link in links and _mass(links[link]) <= massless and len(chain) < len(joints):
         outgoing = [joint for joint in joints if _end(joint, "parent") == link]
         if len(outgoing) != 1:
-            return
+            break
         chain += outgoing
         link = _end(outgoing[0], "child")
     kinds = [joint.get("type") for joint in chain]
-    if not {"floating", "planar"} & set(kinds) and kinds.count("prismatic") < 2:
-        return
+    floats = _mass(links.get(link, root)) > massless and bool(
+        {"floating", "planar"} & set(kinds) or kinds.count("prismatic") >= 2
+    )
+    fixed = chain if set(kinds) == {"fixed"} and _mass(links[link]) > massless else []
+    if floats:
+        for joint in chain:
+            root.remove(joint)
+            root.remove(links[_end(joint, "parent")])
+        description.made = True
+        moving = [joint.get("name", "") for joint in chain if joint.get("type") != "fixed"]
+        description.notes.found(f"joints {some(moving)} between world and robot are replaced by a floating base")
+    elif roots and _mass(links[roots[0]]) <= massless:
+        _free_base(description, roots[0], fixed)
+
+
+def _free_base(description: Description, base: str, chain: list[ElementTree.Element]) -> None:
+    """Detach a robot from a massless root link named ``world``; note a massless root that is elsewhere than the trunk.
+
+    If the trunk is tilted in the world, the link remains as an upright base at the trunk.
+
+    Args:
+        description: The description, changed in place.
+        base: Name of the root link.
+        chain: Fixed joints from it to the first link with mass; empty if there are others.
+    """
+    root, notes = description.urdf, description.notes
+    links = {link.get("name", ""): link for link in root.findall("link")}
+    pose = pin.SE3.Identity()
     for joint in chain:
+        pose = pose * _origin(joint)
+    trunk, distance, world = (
+        _end(chain[-1], "child") if chain else "",
+        np.linalg.norm(pose.translation),
+        base.lower() in WORLD,
+    )
+    if not chain or not world or links[base].find("collision") is not None:
+        if world or distance > NEAR:
+            away = f", {distance:.3g} m from {trunk!r}" if chain else ""
+            notes.guessed(
+                f"root: the massless link {base!r}{away}. Delete it and its joint if another link is the base"
+            )
+        return
+    for joint in chain[:-1]:
         root.remove(joint)
-        root.remove(links[_end(joint, "parent")])
+        root.remove(links[_end(joint, "child")])
+    if pose.rotation[2, 2] < 1.0 - 1e-12:
+        upright = f"{trunk}_upright"
+        links[base].set("name", upright)
+        for end in chain[-1].findall("parent"):
+            end.set("link", upright)
+        origin = chain[-1].find("origin")
+        origin = ElementTree.SubElement(chain[-1], "origin") if origin is None else origin
+        yaw = np.arctan2(pose.rotation[1, 0], pose.rotation[0, 0])
+        rpy = pin.rpy.matrixToRpy(pin.rpy.rpyToMatrix(0.0, 0.0, -float(yaw)) @ pose.rotation)
+        origin.attrib.update(xyz="0 0 0", rpy=" ".join(f"{angle:.17g}" for angle in rpy))
+    else:
+        root.remove(chain[-1])
+        root.remove(links[base])
     description.made = True
-    moving = [joint.get("name", "") for joint in chain if joint.get("type") != "fixed"]
-    description.notes.found(f"joints {some(moving)} between world and robot are replaced by a floating base")
+    notes.guessed(f"root: free_flyer; the file fixes {trunk!r} to the world, by the massless link {base!r}")
+
+
+def _origin(joint: ElementTree.Element) -> pin.SE3:
+    """Return the pose of the child of a joint in the parent."""
+    origin = joint.find("origin")
+    texts = {} if origin is None else origin.attrib
+    xyz, rpy = (np.array([float(word) for word in texts.get(key, "0 0 0").split()]) for key in ("xyz", "rpy"))
+    return pin.SE3(pin.rpy.rpyToMatrix(rpy), xyz)
 
 
 def _mass(link: ElementTree.Element) -> float:
@@ -181,6 +268,6 @@ def _mass(link: ElementTree.Element) -> float:
     return 0.0 if mass is None else float(mass.get("value") or 0.0)
 
 
-def _end(joint: ElementTree.Element, end: str) -> str | None:
+def _end(joint: ElementTree.Element, end: str) -> str:
     element = joint.find(end)
-    return None if element is None else element.get("link")
+    return "" if element is None else element.get("link", "")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.config import PerJoint, Polygon, Vector, from_file, param
+from bipedsim.config import PerJoint, Polygon, Vector, check_readable, from_file, param
 from bipedsim.errors import ConfigError, UnknownNameError, install
 from bipedsim.model.loops import CONNECT, WELD
 from bipedsim.model.names import CONTACT_SWITCH, IMU
@@ -256,8 +256,10 @@ def urdf_path(text: str, source: Path) -> Path:
     """
     if not text.startswith("package:"):
         path = source.parent / text
-        if not path.is_file():
-            raise ConfigError(f"is no file: {path}", f"{source}: urdf", text)
+        try:
+            check_readable(path)
+        except ConfigError as error:
+            raise ConfigError(f"is no file: {error}", f"{source}: urdf", text) from error
         return path.resolve()
     package, _, relative = text.removeprefix("package:").partition("/")
     if package != PACKAGE or not relative:

@@ -65,6 +65,7 @@ def check_urdf(
     checks.append(partial(_check_numbers, root, path))
     checks += [partial(_check_inertial, link, path, mend, warnings) for link in root.findall("link")]
     checks += [partial(_check_joint, joint, links, overrides, path) for joint in root.findall("joint")]
+    checks.append(partial(_check_tree, root, links, path))
     faults: dict[str, BipedSimError] = {}
     for check in checks:
         try:
@@ -204,8 +205,7 @@ def _check_joint(
     if kind not in JOINT_TYPES:
         raise UnknownNameError("joint type", kind, JOINT_TYPES, where)
     for end in ("parent", "child"):
-        element = joint.find(end)
-        link = "" if element is None else element.get("link", "")
+        link = _link_of(joint, end)
         if link not in links:
             raise UnknownNameError(f"{end} link", link, links, where)
     if kind not in MOVES:
@@ -232,6 +232,68 @@ def _check_joint(
                 f"no limit; write <limit {key}=...> or `position_limit: {{{name}: [lower, upper]}}` in robot.yaml",
                 f"{where}: {key}",
             )
+
+
+def _check_tree(root: ElementTree.Element, links: list[str], path: Path) -> None:
+    """Check that the joints connect the links to a tree.
+
+    Raises:
+        ConfigError: A link has several parents, several links have none, or links are parents of each other.
+    """
+    # Child to its parents, and to the joints between them.
+    parents: dict[str, list[tuple[str, str]]] = {}
+    whole = True
+    for joint in root.findall("joint"):
+        parent, child = (_link_of(joint, end) for end in ("parent", "child"))
+        if parent in links and child in links:
+            parents.setdefault(child, []).append((parent, joint.get("name", "")))
+        else:
+            # The joint has its own error, of which the roots are a consequence.
+            whole = False
+    faults = [
+        ConfigError(
+            f"is the child of joints {', '.join(joint for _, joint in above)}, and a URDF is a tree. Keep one of them, "
+            "and close the chain by `loops` in robot.yaml",
+            f"{path}: link",
+            link,
+        )
+        for link, above in parents.items()
+        if len(above) > 1
+    ]
+    roots = [link for link in dict.fromkeys(links) if link and link not in parents]
+    if whole and len(roots) > 1:
+        faults.append(
+            ConfigError(
+                "are links that no joint attaches, and a robot has one such link. Attach the others by joints, or "
+                "delete them",
+                f"{path}: roots",
+                roots,
+            )
+        )
+    cyclic: set[str] = set()
+    for link in parents:
+        chain: list[str] = []
+        while link in parents and link not in chain and link not in cyclic:
+            chain.append(link)
+            link = parents[link][0][0]
+        if link in chain:
+            cycle = chain[chain.index(link) :]
+            names = [parents[member][0][1] for member in cycle]
+            cyclic |= set(cycle)
+            faults.append(
+                ConfigError(
+                    f"are links in a cycle of joints {', '.join(reversed(names))}, and a URDF is a tree. Delete one "
+                    "of these joints, and close the chain by `loops` in robot.yaml",
+                    f"{path}: cycle",
+                    cycle[::-1],
+                )
+            )
+    together(faults)
+
+
+def _link_of(joint: ElementTree.Element, end: str) -> str:
+    element = joint.find(end)
+    return "" if element is None else element.get("link", "")
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from bipedsim.config import check_readable
 from bipedsim.errors import RecordingError
 from bipedsim.recording.bag import ROWS, BagRows, find_bag, name_one, recording_from_bag
 from bipedsim.recording.recording import Recording, between, load_npz, nothing_between
@@ -69,8 +70,7 @@ def _is_npz(path: Path) -> bool:
     Raises:
         RecordingError: The path is neither.
     """
-    if not os.path.exists(path):
-        raise RecordingError("no such file or directory", path)
+    check_readable(path, RecordingError, directories=True)
     if os.path.isfile(path) and path.suffix == ".npz":
         return True
     if find_bag(path) is None and (which := name_one(path, (".npz",))):

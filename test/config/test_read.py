@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
+import math
 import os
 import subprocess
 import sys
@@ -20,8 +21,8 @@ import yaml
 from refusals import check_fields, faults_of, refusal
 
 from bipedsim.config.fields import Vector, param
-from bipedsim.config.read import check, from_file, from_mapping, read_yaml
-from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.config.read import check, from_file, from_mapping, read_yaml, yaml_value
+from bipedsim.errors import ConfigError, InvalidSyntaxError, UnknownNameError
 
 
 @dataclass(frozen=True)
@@ -216,3 +217,39 @@ def test_of_very_many_faults_the_first_are_told() -> None:
     with pytest.raises(ConfigError) as caught:
         from_mapping(Whole, {"words": list(range(500))}, "here")
     assert (len(caught.value.faults), len(str(caught.value).splitlines())) == (500, 52)
+
+
+@pytest.mark.parametrize("text", ["010", "-007", "08", "1:30", "1:30.5", "190:20:30"])
+def test_numbers_of_other_bases_are_texts(text: str) -> None:
+    assert yaml_value(f"[{text}]") == [text]
+    with refusal(place="main.mass", value=text):
+        from_mapping(Whole, {"main": {"mass": yaml_value(text)}}, "file.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("[0, -0, 10, +10, 1_000, 0x1F, 0b11]", [0, 0, 10, 10, 1000, 31, 3]),
+        ("[1e-3, 5E-2, .5, -1., 010.5, 1.5e3, .inf]", [1e-3, 0.05, 0.5, -1.0, 10.5, 1500.0, math.inf]),
+        ("[1.2.3, 1-2, e5, 2020-13]", ["1.2.3", "1-2", "e5", "2020-13"]),
+    ],
+)
+def test_numbers_are_decimal(text: str, value: list[Any]) -> None:
+    read = yaml_value(text)
+    assert read == value
+    assert list(map(type, read)) == list(map(type, value))
+
+
+def test_merge_keys_are_resolved() -> None:
+    text = "a: &a {x: 1, y: 2}\nz: {deep: {b: &b {<<: *a, x: 3}}}\nc: {<<: *b}\nd: {<<: [*b, *a], y: 4}\n"
+    value = yaml_value(text)
+    assert value["z"]["deep"]["b"] == value["c"] == {"x": 3, "y": 2}
+    assert value["d"] == {"x": 3, "y": 4}
+
+
+@pytest.mark.parametrize("text", ["a: &a {x: 1}\nb: {<<: *a, y: 1, y: 2}\n", "a: &a {x: 1}\nb: {<<: *a, <<: *a}\n"])
+def test_a_mapping_with_merge_keys_has_no_key_twice(text: str, tmp_path: Path) -> None:
+    (tmp_path / "twice.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidSyntaxError) as caught:
+        read_yaml(tmp_path / "twice.yaml")
+    assert caught.value.position[0] == 2

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from description_support import small_urdf
+from description_support import inertial, small_urdf
 from refusals import refusal
 
 from bipedsim.descriptions import describe, find_doubts, import_robot
@@ -70,12 +70,35 @@ def test_every_robot_can_be_described() -> None:
         ({"effort_limit": 2.0}, "standing needs most of the effort limit of"),
         ({"armature": 0.0}, "no reflected rotor inertia"),
         ({"position_limit": {".*_knee": [-0.1, 0.55]}}, "left_knee, right_knee are within 0.03 rad of a limit"),
+        ({"position_limit": {".*_knee": [0.0, 126.0]}}, "left_knee 0 to 126 rad, right_knee 0 to 126 rad"),
     ],
 )
 def test_mistakes_that_load_are_doubts(folder: Path, changes: dict[str, object], said: str) -> None:
     found = describe(edited(folder, **changes))
     assert found.robot is not None
     assert any(said in doubt for doubt in found.doubts), found.doubts
+
+
+def test_a_trunk_without_mass_is_a_doubt(tmp_path: Path) -> None:
+    box = '<collision><geometry><box size="0.3 0.4 0.5"/></geometry></collision>'
+    head = (
+        f'<link name="head">{inertial(1.0)}</link><joint name="neck" type="fixed"><parent link="pelvis"/>'
+        '<child link="head"/></joint>'
+    )
+    for text, doubted in (
+        (small_urdf(), False),
+        (small_urdf().replace('mass value="10.0"', 'mass value="0.005"'), True),
+        (small_urdf(more=head).replace('<link name="pelvis">', f'<link name="pelvis">{box}'), False),
+        (small_urdf(more=head).replace(inertial(10.0, (0.1, 0.1, 0.1), "0 0 0.1"), box), True),
+    ):
+        (tmp_path / "trunk.urdf").write_text(text)
+        found = describe(import_robot(tmp_path / "trunk.urdf", tmp_path / "made", replace=True).folder)
+        assert any(doubt.startswith("pelvis: ") for doubt in found.doubts) == doubted, found.doubts
+
+
+@pytest.mark.parametrize("limits", [[-6.2832, 6.2832], [-1000.0, 1000.0]])
+def test_limits_of_a_turn_or_beyond_all_are_no_doubt(folder: Path, limits: list[float]) -> None:
+    assert describe(edited(folder, position_limit={".*_hip_roll": limits})).doubts == ()
 
 
 def test_all_that_is_wrong_is_told_at_once(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import numpy as np
@@ -243,6 +244,90 @@ def test_toes_and_followers_are_welded_and_told(tmp_path: Path) -> None:
     fixed = imported(tmp_path, small_urdf(more=follows.replace('type="revolute"', 'type="fixed"')))
     assert fixed.robot is not None
     assert not fixed.notes.said["dropped"]
+
+
+@pytest.mark.parametrize(
+    ("knee", "mimic", "angle"),
+    [
+        ("-0.1", 'multiplier="0.5" offset="0.2"', 0.2),
+        ("0.4", 'multiplier="0.5"', 0.2),
+        ("0.4", 'offset="-0.1"', 0.3),
+        ("0.4", 'multiplier="0" offset="0.1"', 0.1),
+    ],
+)
+def test_a_follower_is_where_its_leader_nearest_to_zero_takes_it(
+    tmp_path: Path, knee: str, mimic: str, angle: float
+) -> None:
+    more = "".join(
+        f'<joint name="{name}" type="revolute"><parent link="pelvis"/><child link="{name}_link"/><axis xyz="0 1 0"/>'
+        f'<mimic joint="{leader}" {how}/><limit lower="-1" upper="1" effort="5" velocity="5"/></joint>'
+        f'<link name="{name}_link"><inertial><mass value="0.05"/><inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" '
+        'ixz="0" iyz="0"/></inertial></link>'
+        for name, leader, how in (("second", "first", 'multiplier="-2"'), ("first", "left_knee", mimic))
+    )
+    limit = f'<limit lower="{knee}" upper="2" effort="60" velocity="8"/>'
+    made = imported(tmp_path, small_urdf(more=more, knee=limit))
+    config = yaml.safe_load((made.folder / "robot.yaml").read_text())
+    assert config["locked"] == pytest.approx({"first": angle, "second": -2.0 * angle})
+
+
+def fixed(parent: str, child: str, name: str, origin: str = "") -> str:
+    return f'<joint name="{name}" type="fixed"><parent link="{parent}"/><child link="{child}"/>{origin}</joint>'
+
+
+def test_links_that_are_no_tree_are_all_told_at_once(tmp_path: Path) -> None:
+    more = (
+        '<link name="tool"/><link name="a"/><link name="b"/>'
+        + fixed("left_thigh", "right_foot", "rod")
+        + fixed("right_thigh", "left_foot", "bar")
+        + fixed("a", "b", "to")
+        + fixed("b", "a", "back")
+    )
+    with pytest.raises(ConfigError) as caught:
+        imported(tmp_path, small_urdf(more=more))
+    faults = {str(fault.place).rpartition(": ")[2]: fault.value for fault in caught.value.faults}
+    assert len(caught.value.faults) == 4
+    assert faults["roots"] == ["pelvis", "tool"]
+    assert sorted(faults["cycle"]) == ["a", "b"]
+    assert {fault.value for fault in caught.value.faults if fault.place.endswith("link")} == {"left_foot", "right_foot"}
+
+
+@pytest.mark.parametrize("name", ["world", "World"])
+@pytest.mark.parametrize("between", [False, True])
+@pytest.mark.parametrize("rpy", ["0 0 0", "0 0 2", "1.2 -0.3 0.5"])
+def test_a_robot_that_is_fixed_to_the_world_floats_with_its_trunk_as_base(
+    tmp_path: Path, name: str, between: bool, rpy: str
+) -> None:
+    origin = f'<origin xyz="0.3 0 0.9" rpy="{rpy}"/>'
+    more = f'<link name="{name}"/>' + fixed(name, "mount" if between else "pelvis", "hook", origin)
+    more += f'<link name="mount"/>{fixed("mount", "pelvis", "screw", origin)}' * between
+    robot = imported(tmp_path, small_urdf(more=more)).robot
+    assert robot is not None
+    model = robot.model
+    trunk = model.frames[model.getFrameId("pelvis")]
+    assert trunk.parentJoint == 1
+    assert np.linalg.norm(trunk.placement.translation) < 1e-12
+    turn = pin.rpy.rpyToMatrix(np.array([float(angle) for angle in rpy.split()]))
+    turn = turn @ turn if between else turn
+    np.testing.assert_allclose(trunk.placement.rotation[2], turn[2] if abs(turn[2, 2]) < 1.0 else [0, 0, 1], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("root", "noted"),
+    [
+        ('<link name="base_footprint"/>', True),
+        ('<link name="world"><collision><geometry><box size="9 9 0.1"/></geometry></collision></link>', True),
+        ('<link name="base_link"/>', False),
+    ],
+)
+def test_another_root_without_mass_remains_the_base(tmp_path: Path, root: str, noted: bool) -> None:
+    name = ElementTree.fromstring(root).attrib["name"]
+    more = root + fixed(name, "pelvis", "hook", '<origin xyz="0 0 0.9"/>' if noted else "")
+    made = imported(tmp_path, small_urdf(more=more))
+    assert made.robot is not None
+    model = made.robot.model
+    assert model.frames[model.getFrameId(name)].placement.isIdentity()
+    assert any(f"massless link '{name}'" in text for text in made.notes.said["guessed"]) == noted
 
 
 def test_mirrored_joints_have_their_signs(tmp_path: Path) -> None:

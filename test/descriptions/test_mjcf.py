@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import pytest
+import yaml
 from description_support import FOOT, small_mjcf, small_urdf
+from refusals import refusal
 
 from bipedsim.descriptions import Imported, import_robot
 from bipedsim.model import sole_placements
@@ -104,6 +106,38 @@ def test_closed_chains_couplings_tendons_and_springs_are_told(tmp_path: Path) ->
     dropped = "\n".join(made.notes.said["dropped"])
     assert "right_ankle_roll is welded at 0.1 rad" in dropped
     assert "1 tendons: cord" in dropped
+
+
+@pytest.mark.parametrize("key", ["", '<keyframe><key name="home" qpos="0 0 0.7 1 0 0 0 {}"/></keyframe>'])
+def test_a_coupled_joint_is_welded_where_mujoco_holds_it(tmp_path: Path, key: str) -> None:
+    behind = """<equality><joint name="c" joint1="right_toe" joint2="left_toe" polycoef="0.1 2 0 1 0"/>
+    <joint name="b" joint1="left_toe" joint2="left_knee" polycoef="0.05 0.5 0.2 0 0"/>
+    <joint name="a" joint1="rod" polycoef="0.02 0 0 0 0"/></equality>"""
+    text = small_mjcf(behind=behind + key.format(" ".join(["0", *["0 -0.4 0.8 -0.4 0.1 0"] * 2])))
+    inertial = '<inertial pos="0 0 0" mass="0.1" diaginertia="1e-4 1e-4 1e-4"/>'
+    for side, ref in (("left", 17), ("right", -11)):
+        tip = f'<body name="{side}_tip"><joint name="{side}_toe" axis="0 1 0" ref="{ref}"/>{inertial}</body>'
+        text = text.replace(f'<body name="{side}_foot"', f'{tip}<body name="{side}_foot"')
+    rod = f'<body name="mast"><joint name="rod" type="slide" axis="0 0 1" ref="0.5"/>{inertial}</body>'
+    text = text.replace("<freejoint/>", f"<freejoint/>{rod}")
+    locked = yaml.safe_load((imported(tmp_path, text).folder / "robot.yaml").read_text())["locked"]
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    data.qpos[:] = model.key_qpos[0] if key else model.qpos0
+    for name in ("rod", "left_toe", "right_toe"):
+        data.qpos[model.joint(name).qposadr[0]] = locked[name]
+    mujoco.mj_forward(model, data)
+    couplings = data.efc_type[: data.nefc] == mujoco.mjtConstraint.mjCNSTR_EQUALITY
+    assert couplings.sum() == 3
+    np.testing.assert_allclose(data.efc_pos[: data.nefc][couplings], 0.0, atol=1e-9)
+
+
+def test_a_keyframe_of_another_size_is_refused(tmp_path: Path) -> None:
+    angles = " ".join(["0 -0.4 0.8 -0.4 0"] * 2)
+    behind = f"""<keyframe><key name="home" qpos="0 0 0.7 1 0 0 0 {angles[:-2]}"/><key name="none" time="1"/>
+    <key name="whole" qpos="0 0 0.7 1 0 0 0 {angles}"/></keyframe>"""
+    with refusal(place="key 'home': qpos"):
+        imported(tmp_path, small_mjcf(behind=behind))
 
 
 def test_keyframes_are_postures(tmp_path: Path) -> None:

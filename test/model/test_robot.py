@@ -352,7 +352,7 @@ THIGH = "the body that joint 'hip' carries (links thigh)"
             THIGH,
             None,
         ),
-        (HOPPER.replace(JOINTS[2], ""), "", None),
+        (HOPPER.replace(JOINTS[2], ""), "roots", ["body", "foot"]),
         (HOPPER.replace("<robot name=", "<robot title="), "", None),
     ],
 )

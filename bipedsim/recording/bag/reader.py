@@ -31,7 +31,7 @@ import yaml
 from mcap.records import Message
 from mcap.writer import Writer
 
-from bipedsim.config import read_text, yaml_value
+from bipedsim.config import check_readable, read_text, unreadable, yaml_value
 from bipedsim.errors import ConfigError, RecordingError, warn_incomplete
 from bipedsim.numerics import Indices, Integers
 from bipedsim.recording.bag.cdr import NS_PER_S
@@ -322,7 +322,7 @@ def find_bag(path: Path) -> Path | None:
             if candidate.is_file() or (candidate / "metadata.yaml").is_file() or next(candidate.glob("*.mcap"), None):
                 return candidate
     except OSError as error:
-        raise RecordingError(f"cannot be read ({error.strerror})", path) from error
+        raise unreadable(path, error, RecordingError) from error
     return None
 
 
@@ -560,7 +560,8 @@ class Bag:
         if path.is_file():
             return [path]
         if not path.is_dir():
-            raise RecordingError("no such bag directory or .mcap file", path)
+            check_readable(path, RecordingError)
+            raise RecordingError("neither a bag directory nor an .mcap file", path)
         files = sorted(path.glob("*.mcap"), key=lambda f: (len(f.name), f.name))
         if (path / "metadata.yaml").exists():
             self._read_metadata(path / "metadata.yaml", files)

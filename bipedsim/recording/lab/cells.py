@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from bipedsim.config import open_file
 from bipedsim.errors import RecordingError, shown
 from bipedsim.numerics import Array, Flags
 
@@ -17,8 +19,13 @@ MISSING = re.compile(r"|[+-]?nan(\(\w*\))?|[+-]?1[.,]#(ind|qnan)\w*|n/?a", re.IG
 """Texts for a missing number: an empty cell, and NaN as C, Microsoft's libraries and spreadsheets write it."""
 LARGEST = 1e9
 """Upper limit of any force, moment, position or time in a laboratory file, in any unit; larger values are damage."""
+GROUPED = {mark: re.compile(rf"[+-]?[1-9]\d{{0,2}}({re.escape(mark)}\d{{3}})+") for mark in ",."}
+"""Mark to the numbers in which it can separate thousands, such as ``1,440``."""
 UNEVEN = 0.1
 """Tolerated deviation of time steps from the median step, as a fraction of it; files round their times."""
+_QUOTED = re.compile(r'"[^"]*"')
+_DECIMAL = {mark: re.compile(rf"[+-]?\d*{re.escape(mark)}\d*(e[+-]?\d+)?", re.IGNORECASE) for mark in ",."}
+_WHOLE = re.compile(r"[+-]?\d+")
 
 
 def read_lines(path: Path) -> list[str]:
@@ -29,10 +36,8 @@ def read_lines(path: Path) -> list[str]:
     Raises:
         RecordingError: The file cannot be read.
     """
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise RecordingError(f"cannot be read ({error.strerror})", path) from error
+    with open_file(path, RecordingError) as file:
+        raw = file.read()
     encoding = next((name for mark, name in ENCODINGS.items() if raw.startswith(mark)), "utf-8")
     try:
         text = raw.decode(encoding)
@@ -42,13 +47,22 @@ def read_lines(path: Path) -> list[str]:
 
 
 def separator(line: str) -> str:
-    """Return the character that separates the cells of a line; empty if it is white space."""
-    return next((mark for mark in "\t;," if mark in line), "")
+    """Return the character that separates the cells of a line; empty if it is white space.
+
+    Separators between quotes belong to a cell, unless the line has no others.
+    """
+    return next((mark for text in (_QUOTED.sub("", line), line) for mark in "\t;," if mark in text), "")
 
 
 def cells(line: str, mark: str) -> list[str]:
-    """Split a line into cells at ``mark`` (:func:`separator`), without blanks and quotes around them."""
-    parts = line.split(mark) if mark else line.split()
+    """Split a line into cells at ``mark`` (:func:`separator`), without blanks and quotes around them.
+
+    A ``mark`` between quotes belongs to the cell.
+    """
+    if mark and line.count('"') % 2 == 0 and _QUOTED.search(line):
+        parts = next(csv.reader([line.replace("\0", "")], delimiter=mark, skipinitialspace=True))
+    else:
+        parts = line.split(mark) if mark else line.split()
     return [part.strip(' \t"\0') for part in parts]
 
 
@@ -71,7 +85,50 @@ def fitted_rows(path: Path, count: int, rows: list[list[str]], notes: list[str])
     return rows
 
 
-def numbers(path: Path, names: Sequence[str], rows: Sequence[Sequence[str]]) -> Array:
+def decimal_mark(path: Path, names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return the decimal mark of a table (n, columns) of texts: a point or a comma; empty if no number has one.
+
+    A mark is decimal if it cannot separate thousands in one of the numbers. Commas that could separate thousands
+    everywhere are ambiguous. So are such points next to whole numbers, because a program writes all numbers of a
+    column with the same digits, or leaves out all zeros at their ends.
+
+    Args:
+        path: The file, for error messages.
+        names: Column names.
+        rows: Texts of each row, one per column.
+
+    Raises:
+        RecordingError: The mark is ambiguous; the message states the first such cell.
+    """
+    for mark in ".,":
+        first = None
+        for row, texts in enumerate(rows, 1):
+            for name, cell in zip(names, texts, strict=True):
+                if mark not in cell:
+                    continue
+                if GROUPED[mark].fullmatch(cell):
+                    first = first or (f"{path}: row {row}, column {shown(name)}", cell)
+                elif _DECIMAL[mark].fullmatch(cell):
+                    return mark
+        if first and (mark == "," or any(_WHOLE.fullmatch(cell) for texts in rows for cell in texts)):
+            raise ambiguous(*first)
+        if first:
+            return mark
+    return ""
+
+
+def ambiguous(where: str, cell: str) -> RecordingError:
+    """Return the error of a number whose commas or points are decimal marks or separate thousands."""
+    plain = re.sub("[.,]", "", cell)
+    return RecordingError(
+        f"is {plain} with thousands separators, or a number with decimals, and nothing in the file tells which. "
+        f"Write {plain} without separators, or with another number of decimals",
+        where,
+        cell,
+    )
+
+
+def numbers(path: Path, names: Sequence[str], rows: Sequence[Sequence[str]], mark: str | None = None) -> Array:
     """Convert a table (n, columns) of texts to numbers, also with decimal commas.
 
     NaN stands for a missing number: an empty cell, or one of the spellings of NaN.
@@ -80,16 +137,17 @@ def numbers(path: Path, names: Sequence[str], rows: Sequence[Sequence[str]]) -> 
         path: The file, for error messages.
         names: Column names.
         rows: Texts of each row, one per column.
+        mark: Decimal mark (:func:`decimal_mark`); None finds it in these rows.
 
     Raises:
-        RecordingError: A text is not a number, or its value is implausible.
+        RecordingError: A text is not a number, its value is implausible, or its decimal mark is ambiguous.
     """
+    mark = decimal_mark(path, names, rows) if mark is None else mark
     try:
         values = np.array(rows, dtype=np.float64).reshape(len(rows), len(names))
     except ValueError:
-        # A table with decimal points has no decimal commas; there, a comma may separate thousands.
-        mark = "." if any("." in cell and "#" not in cell for row in rows for cell in row) else ","
-        values = np.array([[number(cell, mark) for cell in row] for row in rows]).reshape(len(rows), len(names))
+        values = np.array([[number(cell, mark or ".") for cell in row] for row in rows])
+        values = values.reshape(len(rows), len(names))
     invalid = np.argwhere(~(np.isnan(values) | (np.abs(values) <= LARGEST)))
     if len(invalid):
         row, column = invalid[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bipedsim.config import check_readable
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.recording.lab.c3d_reader import read_c3d
 from bipedsim.recording.lab.opensim import read_forces
@@ -26,8 +27,7 @@ def read_trial(path: Path | str) -> LabTrial:
     """
     path = Path(path)
     reader = _READERS.get(path.suffix.lower())
-    if not path.is_file():
-        raise RecordingError("no such file", path)
+    check_readable(path, RecordingError)
     if reader is None:
         raise RecordingError(f"not a laboratory file; its name must end in {', '.join(LAB_SUFFIXES)}", path)
     try:

@@ -29,6 +29,7 @@ from bipedsim.plates import THRESHOLD, PlateGeometry, PlateSignals
 from bipedsim.recording.lab.cells import (
     cells,
     complete_samples,
+    decimal_mark,
     fitted_rows,
     note_uneven_times,
     number,
@@ -38,6 +39,7 @@ from bipedsim.recording.lab.cells import (
 )
 from bipedsim.recording.lab.corrections import fitted_rectangle, is_reversed, with_moment_unit
 from bipedsim.recording.lab.opensim import plate_of_forces
+from bipedsim.recording.lab.rate import sampling_rate
 from bipedsim.recording.lab.trial import UPRIGHT, LabTrial, force_unit, length_unit, moment_unit, time_unit
 
 HALF = 0.3
@@ -78,13 +80,15 @@ Column = tuple[str, str]
 
 
 class _Table(NamedTuple):
-    """A table: cells of the lines above, names, units, names of the devices (each per column), and rows."""
+    """A table: cells of the lines above, names, units, names of the devices (each per column), rows and marks."""
 
     head: list[list[str]]
     names: list[str]
     units: list[str]
     groups: list[str]
     rows: list[list[str]]
+    separator: str
+    decimal: str = ""
 
 
 class _Columns(NamedTuple):
@@ -131,10 +135,14 @@ def read_text(path: Path | str) -> LabTrial:
     path = Path(path)
     notes: list[str] = []
     table = _table(path, notes)
+    found = _plates(table)
+    used = [*_time_column(table), *(k for indices in found.values() for k in indices.values())]
+    rows = [[row[k] for k in used] for row in table.rows]
+    table = table._replace(decimal=decimal_mark(path, [table.names[k] for k in used], rows))
     t = _times(path, table, notes)
     columns: dict[str, _Columns] = {}
     plates, errors = [], []
-    for name, indices in _plates(table).items():
+    for name, indices in found.items():
         try:
             columns[name] = _columns(f"{path}: plate {shown(name)}", path, table, indices)
         except RecordingError as error:
@@ -162,13 +170,7 @@ def _table(path: Path, notes: list[str]) -> _Table:
     lines = read_lines(path)
     at = next((k for k, line in enumerate(lines[:MOST_HEADER]) if _has_force(line)), None)
     if at is None:
-        first = next((line.strip() for line in lines if line.strip()), "")
-        row = cells(first, separator(first))
-        content = f"{len(row)} columns without names" if all(map(_is_number, row)) else repr(first[:80])
-        if content.endswith("names"):
-            # AMTI's NetForce writes neither names nor rate.
-            content += "; add them, and a line such as `Rate (Hz),1000` above"
-        raise RecordingError(f"no force plates: expected {EXPECTED}; found {content}", path)
+        raise RecordingError(f"no force plates: expected {EXPECTED}; found {_content(lines)}", path)
     mark = separator(lines[at])
     names = cells(lines[at].lstrip("%# ").rstrip(mark or None), mark)
     count = len(names)
@@ -186,7 +188,19 @@ def _table(path: Path, notes: list[str]) -> _Table:
     for k, name in enumerate(names):
         if match := _UNIT.fullmatch(name):
             names[k], units[k] = match["name"].strip(), match["unit"]
-    return _Table(head, names, units, _groups(head, count), rows)
+    return _Table(head, names, units, _groups(head, count), rows, mark)
+
+
+def _content(lines: list[str]) -> str:
+    """Return a description of a file without names."""
+    first = next((line.strip(" \t\0") for line in lines if line.strip(" \t\0")), "")
+    row = cells(first, separator(first))
+    if not row:
+        return "an empty file"
+    if all(map(_is_number, row)):
+        # AMTI's NetForce writes neither names nor rate.
+        return f"{len(row)} columns without names; add them, and a line such as `Rate (Hz),1000` above"
+    return repr(first[:80])
 
 
 def _is_number(cell: str) -> bool:
@@ -245,21 +259,26 @@ def _plates(table: _Table) -> dict[str, dict[Column, int]]:
     return dict(zip(numbered, found.values(), strict=True))
 
 
+def _time_column(table: _Table) -> list[int]:
+    """Return the index of the column of times; empty without one."""
+    return [k for k, name in enumerate(table.names) if _TIME.fullmatch(name)][:1]
+
+
 def _times(path: Path, table: _Table, notes: list[str]) -> Array:
     """Return the times (n,) [s], from their column or from the rate in the header.
 
     Raises:
-        RecordingError: There is neither, or the times do not increase.
+        RecordingError: There is neither, the times do not increase, or the header has contradicting rates.
     """
-    k = next((k for k, name in enumerate(table.names) if _TIME.fullmatch(name)), None)
-    if k is not None:
+    found = "none"
+    for k in _time_column(table):
         t = time_unit(table.units[k], f"{path}: {table.names[k]}") * _numbers(path, table, [k])[:, 0]
         if len(t) > 1 and (np.diff(t) > 0.0).all():
             note_uneven_times(t, notes)
             return t
-    rate = _rate(table)
+        found = f"column {shown(table.names[k])}, which does not increase"
+    rate = sampling_rate(path, table.head, (table.separator, table.decimal), table.names[0].lower() == "frame", notes)
     if rate is None:
-        found = "none" if k is None else f"column {shown(table.names[k])}, which does not increase"
         raise RecordingError(
             f"expected an increasing column Time[s], or a line such as `Rate (Hz),1000` above the names; found {found}",
             f"{path}: times",
@@ -267,20 +286,9 @@ def _times(path: Path, table: _Table, notes: list[str]) -> Array:
     return np.arange(len(table.rows)) / rate
 
 
-def _rate(table: _Table) -> float | None:
-    """Return the rate in the header [Hz]: behind a key with this word, or, in files of Nexus, alone on a line."""
-    for row in reversed(table.head):
-        key, *values = [part for cell in row for part in re.split(r"[=:]", cell)]
-        alone = table.names[0].lower() == "frame" and not any(values)
-        for value in [key] if alone else values if re.search("rate|frequency", key, re.IGNORECASE) else []:
-            if _is_number(value) and number(value, ",") > 0.0:
-                return number(value, ",")
-    return None
-
-
 def _numbers(path: Path, table: _Table, columns: Sequence[int]) -> Array:
     names = [table.names[k] for k in columns]
-    return numbers(path, names, [[row[k] for k in columns] for row in table.rows])
+    return numbers(path, names, [[row[k] for k in columns] for row in table.rows], table.decimal)
 
 
 def _columns(where: str, path: Path, table: _Table, columns: Mapping[Column, int]) -> _Columns:

@@ -284,6 +284,79 @@ def test_a_missing_number_counts_as_no_force(token: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
+    ("header", "notes"),
+    [
+        ("Sampling Rate (Hz),1000\nFilter Cutoff Frequency (Hz),20", 0),
+        ("Low-pass filter rate,20\nRate,1000\nMains frequency,50\nHeart rate,72", 0),
+        ("Analog Frequency,1000\nCamera Frequency,100", 1),
+        ("Camera Frequency,100\nAnalog Frequency: 1000", 1),
+        ("Take Name,walk 1,Capture Frame Rate,100.0,Force Plate Rate,1000.0", 1),
+        ("Calibrated,5\nSampleRate,1000\nIntegrated=3", 0),
+        ("Camera Frequency,1000", 1),
+        ("Sampling Rate (kHz),1", 0),
+        ("Rate: 1 kHz", 0),
+        ("Rate,1000 Hz\nAnalog rate,1000", 0),
+        ('Rate (Hz),"1,000"', 0),
+        ('Rate (Hz),"1,000.00"', 0),
+    ],
+)
+def test_the_rate_is_the_one_of_the_plates(header: str, notes: int, tmp_path: Path) -> None:
+    text, (person,) = netforce(f"{header}\nFx,Fy,Fz,Mx[N.mm],My[N.mm],Mz[N.mm]\n")
+    (tmp_path / "trial.csv").write_text(text, encoding="utf-8")
+    trial = read_trial(tmp_path / "trial.csv")
+    person.check(trial)
+    assert len(trial.notes) == notes
+
+
+@pytest.mark.parametrize(
+    ("header", "place"),
+    [
+        ("Analog Frequency,1000\nForce Rate,500", "rate"),
+        ("Camera Frequency,100\nBertec Frequency,1000", "rate"),
+        ("Rate (Hz),1,000", "line 1, Rate (Hz)"),
+        ("Cutoff Frequency,20", "times"),
+        ("Rate (kB/s),20", "times"),
+    ],
+)
+def test_a_rate_that_is_not_certain_is_refused(header: str, place: str, tmp_path: Path) -> None:
+    text = netforce(f"{header}\nFx,Fy,Fz,Mx[N.mm],My[N.mm],Mz[N.mm]\n")[0]
+    (tmp_path / "trial.csv").write_text(text, encoding="utf-8")
+    with refusal(RecordingError, place=place):
+        read_trial(tmp_path / "trial.csv")
+
+
+@pytest.mark.parametrize(("rate", "decimal"), [("1.000", ","), ("1,000", "."), ("1000,0", "."), ("1000", ",")])
+def test_thousands_of_a_rate_have_the_other_mark_than_decimals(rate: str, decimal: str, tmp_path: Path) -> None:
+    person = Person()
+    names = f"Rate\t{rate}\nFx\tFy\tFz\tMx[N.m]\tMy[N.m]\tMz[N.m]\n"
+    text = names + rows(person.force, person.moment([0.0, 0.0, 0.0]), decimal=decimal)
+    (tmp_path / "trial.txt").write_text(text, encoding="utf-8")
+    person.check(read_trial(tmp_path / "trial.txt"))
+
+
+def test_quoted_cells_can_have_decimal_commas(tmp_path: Path) -> None:
+    person = Person()
+    table = np.column_stack([person.t, person.force, person.moment([0.0, 0.0, 0.0])])
+    names = ["Time (s)", "Fx (N)", "Fy (N)", "Fz (N)", "Mx (Nm)", "My (Nm)", "Mz (Nm)"]
+    lines = [names, *([f"{value:.9f}".replace(".", ",") for value in row] for row in table)]
+    text = "\n".join(",".join(f'"{cell}"' for cell in line) for line in lines)
+    (tmp_path / "trial.csv").write_text(text, encoding="utf-8")
+    person.check(read_trial(tmp_path / "trial.csv"))
+
+
+@pytest.mark.parametrize("mark", [",", "."])
+def test_numbers_that_may_have_thousands_separators_are_refused_by_their_cell(mark: str, tmp_path: Path) -> None:
+    head = "Rate\t1000\nFx\tFy\tFz\tMx[Nmm]\tMy[Nmm]\tMz[Nmm]\n"
+    body = "0\t0\t-999\t0\t0\t0\n0\t0\t-1,440\t0\t12,000\t0\n".replace(",", mark)
+    (tmp_path / "trial.tsv").write_text(head + body, encoding="utf-8")
+    with refusal(RecordingError, place="row 2, column 'Fz'", value=f"-1{mark}440"):
+        read_trial(tmp_path / "trial.tsv")
+    # Other decimals anywhere in the table tell that the mark is a decimal one.
+    (tmp_path / "trial.tsv").write_text(head + body + f"0\t0\t-0{mark}5\t0\t0\t0\n", encoding="utf-8")
+    assert read_trial(tmp_path / "trial.tsv").plates[0].force()[:, 2].max() == 999.0
+
+
+@pytest.mark.parametrize(
     ("name", "text", "place"),
     [
         ("amti.csv", lambda: netforce("")[0], "amti.csv"),

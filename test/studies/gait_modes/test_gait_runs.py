@@ -242,7 +242,7 @@ def test_json_holds_what_is_printed(example: tuple[Path, str], capsys: pytest.Ca
         (["--bounce", "-1"], "--bounce -1.0 must be a time"),
         (["--pause", "nan"], "--pause nan must be a time"),
         (["--plot", "run.npz"], "a figure is a .png, .pdf or .svg"),
-        ([], "no such file"),
+        ([], "missing.npz: "),
     ],
 )
 def test_wrong_input_gets_an_answer(
