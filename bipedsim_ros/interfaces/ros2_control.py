@@ -3,73 +3,24 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 from pathlib import Path
-from xml.sax.saxutils import quoteattr
 
-import numpy as np
 import yaml
 
 from bipedsim.errors import ConfigError
-from bipedsim.model import Robot, load_robot, located
-from bipedsim_ros.wire import topics
+from bipedsim.model import Robot, load_robot
+from bipedsim_ros.wire import controlled_urdf
 
-PLUGIN = "joint_state_topic_hardware_interface/JointStateTopicSystem"
-INTERFACES = ("position", "velocity", "effort")
 RATE = 1000
 """Updates of the controller manager per second."""
 
 
-def control_block(robot: Robot) -> str:
-    """Return the element ``<ros2_control>`` of a robot: its joints with interfaces, limits and initial positions.
-
-    All joints have the same interfaces, because the hardware interface sends values without the name of their joint.
-    """
-    lines = [
-        f'  <ros2_control name={quoteattr(robot.name)} type="system">',
-        "    <hardware>",
-        f"      <plugin>{PLUGIN}</plugin>",
-        f'      <param name="joint_commands_topic">{topics.JOINT_COMMANDS.name}</param>',
-        f'      <param name="joint_states_topic">{topics.ROBOT_JOINT_STATES}</param>',
-        "    </hardware>",
-    ]
-    limits = (
-        (robot.position_lower, robot.position_upper),
-        (-robot.velocity_limit, robot.velocity_limit),
-        (-robot.effort_limit, robot.effort_limit),
-    )
-    for j, name in enumerate(robot.joint_names):
-        lines.append(f"    <joint name={quoteattr(name)}>")
-        for interface, (low, high) in zip(INTERFACES, limits, strict=True):
-            bounds = [("min", low[j]), ("max", high[j])]
-            lines += _interface("command", interface, [(key, value) for key, value in bounds if np.isfinite(value)])
-        for interface in INTERFACES:
-            # Commands begin at this value. Without it, topic_based_ros2_control would command 0 rad at the start.
-            initial = [("initial_value", robot.posture[j])] if interface == "position" else []
-            lines += _interface("state", interface, initial)
-        lines.append("    </joint>")
-    return "\n".join([*lines, "  </ros2_control>"]) + "\n"
-
-
-def _interface(kind: str, name: str, params: list[tuple[str, float]]) -> Iterator[str]:
-    """Yield the lines of a command or state interface."""
-    if not params:
-        yield f'      <{kind}_interface name="{name}"/>'
-        return
-    yield f'      <{kind}_interface name="{name}">'
-    for key, value in params:
-        yield f'        <param name="{key}">{round(float(value), 12)!r}</param>'
-    yield f"      </{kind}_interface>"
-
-
 def description(robot: Robot) -> str:
-    """Return the URDF of a robot with its :func:`control_block`; mesh names are paths of this machine."""
-    text = located(robot.urdf_xml, robot.urdf_path)
-    begin, end, rest = text.rpartition("</robot>")
-    if "<ros2_control" in text or not end:
-        why = "it has one already" if end else "it has no </robot>"
+    """Return the URDF of a robot with its ``<ros2_control>`` element; mesh names are paths of this machine."""
+    if "<ros2_control" in robot.urdf_xml:
+        why = "it has one already"
         raise ConfigError(f"cannot take a <ros2_control> element: {why}", "robot", robot.urdf_path)
-    return f"{begin}{control_block(robot)}{end}{rest}"
+    return controlled_urdf(robot)
 
 
 def controllers(robot: Robot) -> str:

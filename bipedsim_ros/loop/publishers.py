@@ -367,6 +367,7 @@ class Publishers:
         go_on: If given, no message of a tick is lost to a slow reliable subscriber: see
             :class:`bipedsim_ros.wire.PatientPublisher`.
         vertices: If given, the forces at the vertices are published too.
+        description: URDF to publish; empty for that of the robot.
     """
 
     def __init__(
@@ -377,6 +378,7 @@ class Publishers:
         tf_rate: float,
         go_on: Callable[[str], bool] | None = None,
         vertices: VertexForces | None = None,
+        description: str = "",
     ) -> None:
         self._sim = sim
         self._node = node
@@ -393,7 +395,8 @@ class Publishers:
         self._ground = GroundPublishers(node, sim.robot, make, objects, sim.gantry is not None, plates, vertices)
         self._description = publisher(node, topics.ROBOT_DESCRIPTION)
         self._run = publisher(node, topics.RUN)
-        self._description.publish(String(data=located(sim.robot.urdf_xml, sim.robot.urdf_path)))
+        urdf = description or located(sim.robot.urdf_xml, sim.robot.urdf_path)
+        self._description.publish(String(data=urdf))
         self._recordable = [created for created in node.publishers if created not in existing]
         self._transforms = make_transforms(node, sim.robot, tf_rate)
         self._viewer_publisher, self._bundle = publisher(node, topics.SHOWN), BundleWriter()

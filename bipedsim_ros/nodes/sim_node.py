@@ -51,6 +51,7 @@ from bipedsim_ros.wire import (
     Departures,
     MessageError,
     TransformsWatch,
+    controlled_urdf,
     parse,
     publisher,
     relative,
@@ -121,7 +122,9 @@ class SimNode(NodeProgram):
             if vertices is not None and vertices.lacking:
                 raise ConfigError(f"parameters of sim_node: vertex_forces = true: {vertices.lacking}")
             patient = self._waits_for if params.clock == "lock_step" else None
-            self._publishers = Publishers(node, sim, params.ft_sign, params.tf_rate, patient, vertices)
+            # A controller manager takes its joints from /robot_description, and from nowhere else.
+            urdf = controlled_urdf(robot) if params.command_interface == "topic_based" else ""
+            self._publishers = Publishers(node, sim, params.ft_sign, params.tf_rate, patient, vertices, urdf)
             self._diagnostics = publisher(node, topics.DIAGNOSTICS)
             self._inbox = inbox = Inbox(node, *self._commands.kinds)
             # Only lock step waits for subscribers of all topics. In real time there is no time to check all of them.

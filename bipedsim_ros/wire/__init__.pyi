@@ -55,6 +55,7 @@ from .network import (
     node_environment as node_environment,
     require_rclpy as require_rclpy,
 )
+from .ros2_control import controlled_urdf as controlled_urdf
 from .shared_memory import left_memory as left_memory, remove_left_memory as remove_left_memory
 from .topics import (
     BASE_FRAME as BASE_FRAME,

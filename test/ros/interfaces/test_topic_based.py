@@ -13,9 +13,11 @@ import yaml
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_support import RosWorld
 from sensor_msgs.msg import JointState
 from sim_node_support import statistics, time_of
+from std_msgs.msg import String
 
 from bipedsim.errors import ConfigError
 from bipedsim.model import ROBOTS, drive_gains, load_robot
@@ -90,6 +92,17 @@ def test_it_stands_until_the_first_command(ros: RosWorld) -> None:
     counted = statistics(stats)
     assert counted["commands_received"] == counted["missed_commands"] == counted["command_timeouts"] == 0
     np.testing.assert_allclose(states[-1].position, ROBOT.posture, atol=0.05)
+
+
+@pytest.mark.ros
+def test_the_description_has_the_element(ros: RosWorld) -> None:
+    """A controller manager takes its joints from /robot_description only."""
+    heard = ros.collect(String, "/robot_description", QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL))
+    ros.start("sim_node", command_interface="topic_based", duration=0.2)
+    ros.until(lambda: heard, "the description")
+    system = ElementTree.fromstring(heard[0].data).find("ros2_control")
+    assert system is not None
+    assert [joint.get("name") for joint in system.iter("joint")] == list(ROBOT.joint_names)
 
 
 def test_the_bring_up_selects_it(tmp_path: Path) -> None:
