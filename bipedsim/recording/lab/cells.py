@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +22,8 @@ GROUPED = {mark: re.compile(rf"[+-]?[1-9]\d{{0,2}}({re.escape(mark)}\d{{3}})+") 
 """Mark to the numbers in which it can separate thousands, such as ``1,440``."""
 UNEVEN = 0.1
 """Tolerated deviation of time steps from the median step, as a fraction of it; files round their times."""
+_INNER = "\x1f"
+"""Stands for a separator between quotes; no table has this character."""
 _QUOTED = re.compile(r'"[^"]*"')
 _DECIMAL = {mark: re.compile(rf"[+-]?\d*{re.escape(mark)}\d*(e[+-]?\d+)?", re.IGNORECASE) for mark in ",."}
 _WHOLE = re.compile(r"[+-]?\d+")
@@ -57,10 +58,12 @@ def separator(line: str) -> str:
 def cells(line: str, mark: str) -> list[str]:
     """Split a line into cells at ``mark`` (:func:`separator`), without blanks and quotes around them.
 
-    A ``mark`` between quotes belongs to the cell.
+    A ``mark`` between quotes belongs to the cell, unless the whole line is between quotes.
     """
-    if mark and line.count('"') % 2 == 0 and _QUOTED.search(line):
-        parts = next(csv.reader([line.replace("\0", "")], delimiter=mark, skipinitialspace=True))
+    quoted = line.split('"')
+    if mark and len(quoted) > 2 and len(quoted) % 2 and mark in "".join(quoted[::2]):
+        quoted[1::2] = [part.replace(mark, _INNER) for part in quoted[1::2]]
+        parts = [part.replace(_INNER, mark) for part in "".join(quoted).split(mark)]
     else:
         parts = line.split(mark) if mark else line.split()
     return [part.strip(' \t"\0') for part in parts]

@@ -13,6 +13,7 @@ from refusals import refusal
 
 from bipedsim.errors import RecordingError
 from bipedsim.recording.lab import LabTrial, read_trial, write_forces
+from bipedsim.recording.lab.cells import cells, separator
 
 N, RATE = 120, 1000.0
 DOWN = np.diag([1.0, -1.0, -1.0])
@@ -332,6 +333,21 @@ def test_thousands_of_a_rate_have_the_other_mark_than_decimals(rate: str, decima
     text = names + rows(person.force, person.moment([0.0, 0.0, 0.0]), decimal=decimal)
     (tmp_path / "trial.txt").write_text(text, encoding="utf-8")
     person.check(read_trial(tmp_path / "trial.txt"))
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ('"a, b",c', ["a, b", "c"]),
+        ('a,"b;c"', ["a", "b;c"]),
+        ('"say ""x, y""",2', ["say x, y", "2"]),
+        ('5" plate,2', ['5" plate', "2"]),
+        ('"a,b"', ["a", "b"]),
+        ('"' + 200_000 * "x" + ',y",2', [200_000 * "x" + ",y", "2"]),
+    ],
+)
+def test_a_separator_between_quotes_belongs_to_its_cell(line: str, expected: list[str]) -> None:
+    assert cells(line, separator(line)) == expected
 
 
 def test_quoted_cells_can_have_decimal_commas(tmp_path: Path) -> None:
