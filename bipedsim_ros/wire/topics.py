@@ -313,7 +313,13 @@ PLATE_FREE_MOMENT = Topic(
     SIMULATOR,
     "newest sample: moment through the CoP about the normal of its surface, on who stands there; NaN up to 20 N",
 )
-ROBOT_DESCRIPTION = Topic(schema.ROBOT_DESCRIPTION, _TEXT, ROBOT, "URDF, meshes as file:// of this machine", LATCHED)
+ROBOT_DESCRIPTION = Topic(
+    schema.ROBOT_DESCRIPTION,
+    _TEXT,
+    ROBOT,
+    "URDF, meshes as file:// of this machine; with a `<ros2_control>` element if `command_interface` is `topic_based`",
+    LATCHED,
+)
 CLOCK = Topic("/clock", "rosgraph_msgs/msg/Clock", SIMULATOR, "simulated time", NEWEST_OF_ANY)
 TF = Topic(
     "/tf",

@@ -288,7 +288,7 @@ def test_a_gap_ends_it_and_is_told(tmp_path: Path) -> None:
 def test_what_a_gap_has_torn_is_no_difference(tmp_path: Path) -> None:
     recording = recorded(tmp_path).rows(np.delete(np.arange(400), 100))
     recording.cop_world[99] = np.nan
-    recording.mode[99] = COLUMNS["mode"].empty(1, 14, 2)
+    recording.mode[99] = COLUMNS["mode"].empty(1, recording.owners)
     assert rerun(recording).first is None
     recording.cop_world[50] = np.nan
     first = rerun(recording).first

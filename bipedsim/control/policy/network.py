@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.config import together
+from bipedsim.config import open_file, together
 from bipedsim.errors import ConfigError, install
 
 Single = NDArray[np.float32]
@@ -81,7 +81,7 @@ def open_session(path: Path) -> Any:
     Raises:
         ConfigError: onnxruntime is missing, or cannot read the file.
     """
-    read_start(path)
+    check_file(path)
     # Without this, onnxruntime starts a telemetry thread at import and leaves .ses in the temporary folder.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     runtime = _library("onnxruntime", path, install("bipedsim[policy]"))
@@ -241,21 +241,20 @@ NETWORKS: Mapping[str, type[OnnxNetwork] | type[TorchScriptNetwork]] = {
 _POINTER = b"version https://git-lfs"
 
 
-def read_start(path: Path) -> None:
+def check_file(path: Path) -> None:
     """Check that the file of a network can be read.
 
     Raises:
         ConfigError: It is missing or a folder, may not be read, or is a pointer of Git LFS.
     """
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             start = file.read(len(_POINTER))
-    except FileNotFoundError as error:
-        raise ConfigError(
-            "no such file; the key `network` of the deployment file, or --set network=PATH, says where it is", path
-        ) from error
-    except OSError as error:
-        raise ConfigError(f"cannot be read ({error.strerror})", path) from error
+    except ConfigError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            way_out = "the key `network` of the deployment file, or --set network=PATH, says where it is"
+            raise ConfigError(f"no such file; {way_out}", path) from error.__cause__
+        raise
     if start == _POINTER:
         raise ConfigError("only a pointer of Git LFS, not the file itself: `git lfs pull` fetches it", path)
 
@@ -268,5 +267,5 @@ def open_network(path: Path, input: str = "", output: str = "", states: Mapping[
     """
     if path.suffix not in NETWORKS:
         raise ConfigError(f"a network ends in one of {', '.join(NETWORKS)}", path)
-    read_start(path)
+    check_file(path)
     return NETWORKS[path.suffix](path, input, output, dict(states or {}))

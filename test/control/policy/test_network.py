@@ -31,7 +31,10 @@ def test_the_library_of_a_network_leaves_nothing_in_the_temporary_folder(tmp_pat
     Plain(3, 2).save(tmp_path / "policy.onnx")
     (tmp_path / "temporary").mkdir()
     env = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
-    program = "import sys; from bipedsim.control.policy.network import open_session; open_session(sys.argv[1])"
+    program = (
+        "import sys; from pathlib import Path; from bipedsim.control.policy.network import open_session; "
+        "open_session(Path(sys.argv[1]))"
+    )
     command = [sys.executable, "-c", program, str(tmp_path / "policy.onnx")]
     subprocess.run(command, env={**env, "TMPDIR": str(tmp_path / "temporary")}, check=True)
     assert not list((tmp_path / "temporary").iterdir())
