@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from bipedsim.model import Robot
 from bipedsim.recording import Recording
@@ -33,3 +36,25 @@ def predict_recording(
     gaps = [measure_gap(run, model, progress) for model in made]
     forces = [f"{what}; the predictions contain no such force" for what in external_forces(recording)]
     return gaps, [*recording.notes, *run.notes, *ground_notes(recording), *forces]
+
+
+def on_common_windows(first: Gap, second: Gap) -> tuple[Gap, Gap]:
+    """Return the errors of two models where both have a prediction, so that none gains from windows that it lacks."""
+    _, i, j = np.intersect1d(first.starts, second.starts, return_indices=True)
+    both = {name: np.isfinite(first.errors[name][i]) & np.isfinite(second.errors[name][j]) for name in first.errors}
+    chosen = []
+    for gap, rows in ((first, i), (second, j)):
+        chosen.append(
+            replace(
+                gap,
+                starts=gap.starts[rows],
+                times=gap.times[rows],
+                measured={name: values[rows] for name, values in gap.measured.items()},
+                errors={name: np.where(both[name], values[rows], np.nan) for name, values in gap.errors.items()},
+                trivial={
+                    rule: {name: values[rows] for name, values in errors.items()}
+                    for rule, errors in gap.trivial.items()
+                },
+            )
+        )
+    return chosen[0], chosen[1]

@@ -101,13 +101,16 @@ def as_json(gaps: Sequence[Gap], notes: Sequence[str]) -> dict[str, Any]:
     return result
 
 
+def windows(gap: Gap) -> str:
+    """Return a line with the number of windows of a model, and of those without a prediction."""
+    left_out = "; ".join(f"{count} left out: {reason}" for reason, count in gap.skipped.items())
+    diverged = f"; {gap.diverged} diverged" if gap.diverged else ""
+    return f"{gap.label}: {len(gap.starts)} windows{f' ({left_out})' if left_out else ''}{diverged}"
+
+
 def as_text(gaps: Sequence[Gap], notes: Sequence[str], title: str) -> str:
     """Return a table of the rms errors, and one of the differences between two models."""
-    lines = [title, *(f"note: {note}" for note in notes)]
-    for gap in gaps:
-        left_out = "; ".join(f"{count} left out: {reason}" for reason, count in gap.skipped.items())
-        diverged = f"; {gap.diverged} diverged" if gap.diverged else ""
-        lines.append(f"{gap.label}: {len(gap.starts)} windows{f' ({left_out})' if left_out else ''}{diverged}")
+    lines = [title, *(f"note: {note}" for note in notes), *map(windows, gaps)]
     heads = [f"{1e3 * horizon:g} ms" for horizon in HORIZONS]
     rows = [["rms error", *heads, "noise"]]
     for name, predictors in rms_errors(gaps).items():

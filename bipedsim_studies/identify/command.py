@@ -9,8 +9,6 @@ from pathlib import Path
 from bipedsim.cli import add_recorded, add_span
 from bipedsim_studies.study import add_output, output, shows_progress
 
-SYMMETRIC = "symmetric"
-"""Assumption that left and right are mirror images."""
 PAGES = (".html", ".htm")
 """Suffixes of ``--plot`` for a page."""
 
@@ -27,11 +25,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=comma_separated,
         default=(),
         metavar="WHAT,...",
-        help=f"{SYMMETRIC}: left and right are mirror images; KIND or KIND:NAME: these numbers are as described, "
+        help="symmetric: left and right are mirror images; KIND or KIND:NAME: these numbers are as described, "
         "such as strain,torque_gain:.*_ankle_.*",
     )
     parser.add_argument(
-        "--check", type=Path, metavar="RUN", help="another recording, whose predictions show the effect of the estimate"
+        "--check",
+        type=Path,
+        metavar="RUN",
+        help="another recording, of which all rows are predicted with and without the estimate",
     )
     parser.add_argument(
         "-o", "--output", type=Path, metavar="YAML", help="write the hardware, for the option --hardware"
@@ -69,9 +70,10 @@ def main(args: argparse.Namespace) -> int:
 
     from bipedsim.analysis import load_run, robot_of
     from bipedsim.config import ProgressBar, yaml_value
-    from bipedsim.errors import EXIT_INCOMPLETE, EXIT_OK, ConfigError
+    from bipedsim.errors import EXIT_INCOMPLETE, EXIT_OK, BipedSimError, ConfigError
     from bipedsim.model import load_robot
     from bipedsim.recording import write_text
+    from bipedsim_studies.gap import robot_run
     from bipedsim_studies.identify.delay import command_delay
     from bipedsim_studies.identify.estimation import ITERATIONS, estimate
     from bipedsim_studies.identify.judgement import Judgement
@@ -87,7 +89,7 @@ def main(args: argparse.Namespace) -> int:
         suggested_json,
         suggested_text,
     )
-    from bipedsim_studies.identify.selection import select
+    from bipedsim_studies.identify.selection import SYMMETRIC, select
     from bipedsim_studies.identify.signals import sensor_noise, signals_of
     from bipedsim_studies.identify.suggest import MOTIONS, Suggestion, suggestions, write_suggestion
 
@@ -99,7 +101,12 @@ def main(args: argparse.Namespace) -> int:
     described = [each for each in args.assume if each != SYMMETRIC]
     parameters = select(robot, parameters_of(robot), described, SYMMETRIC in args.assume)
     page = bool(args.plot) and args.plot.suffix in PAGES
-    checked = load_run(args.check, start=args.start, stop=args.stop) if args.check else None
+    if args.check and args.check.resolve() in [path.resolve() for path in args.recordings]:
+        raise ConfigError("is used for the estimate; name another recording", "--check", args.check)
+    checked = load_run(args.check) if args.check else None
+    if checked is not None:
+        # Faults of the recording are reported before the estimate, which takes minutes.
+        robot_run(checked, robot)
     signals = [signals_of(each, robot, str(path)) for path, each in zip(args.recordings, recordings, strict=True)]
     with ProgressBar(total=ITERATIONS, desc="identify", unit="iteration", disable=not shows_progress(args)) as bar:
         result = estimate(robot, signals, bar.update, parameters)
@@ -111,13 +118,16 @@ def main(args: argparse.Namespace) -> int:
     if args.suggest:
         with ProgressBar(total=len(MOTIONS), desc="suggest", unit="motion", disable=not shows_progress(args)) as bar:
             tried = suggestions(robot, result, yaml_value(text), bar.update)
-    judgements = []
+    judgements, without = [], []
     if checked is not None or page:
         source, recording = (args.recordings[-1], recordings[-1]) if checked is None else (args.check, checked)
         hardware = yaml_value(text)
-        judgements = [Judgement.of(source, recording, robot, hardware, checked is not None, shows_progress(args))]
+        try:
+            judgements = [Judgement.of(source, recording, robot, hardware, checked is not None, shows_progress(args))]
+        except BipedSimError as error:
+            without.append(f"no predictions of {source}: {error}")
     held = float(np.mean(np.concatenate([each.held for each in signals])))
-    notes = [held_note(held)] if held > 0.0 else []
+    notes = [*([held_note(held)] if held > 0.0 else []), *without]
     title = f"{robot.name}: parameters from {sum(len(each) for each in signals) / 50:.0f} s"
     output(
         args,
@@ -159,4 +169,4 @@ def main(args: argparse.Namespace) -> int:
         lines.append("the estimate has not converged: use more or longer recordings with more motion")
     if lines and not args.json:
         print("\n".join(lines))
-    return EXIT_OK if result.converged else EXIT_INCOMPLETE
+    return EXIT_OK if result.converged and not without else EXIT_INCOMPLETE

@@ -98,10 +98,9 @@ class Estimate:
     def drawn(self, rng: np.random.Generator) -> Estimate:
         """Return the estimate with values that are drawn from its distribution; those that are negative become 0."""
         p = self.parameters
-        chosen, free = self.values[p.free], np.ix_(p.free, p.free)
-        values = rng.multivariate_normal(chosen, self.covariance[free], method="eigh")
-        values = self.values + p.basis @ (values - chosen)
-        return replace(self, values=np.where(p.positive, np.maximum(values, 0.0), values))
+        covariance = self.covariance[np.ix_(p.free, p.free)]
+        drawn = rng.multivariate_normal(self.values[p.free], covariance, method="eigh")
+        return replace(self, values=p.with_free(drawn))
 
     @property
     def identified(self) -> Flags:
@@ -135,17 +134,18 @@ def estimate(
     parameters = parameters_of(robot) if parameters is None else parameters
     equations = Equations(robot, parameters)
     pasts = [predicted(signals) for signals in recordings]
+    free = parameters.free
     values, floor, converged = parameters.start.copy(), np.full(equations.n_rows, _FLOOR), False
     for iteration in range(ITERATIONS):
         sums, squares = _sums(equations, recordings, pasts, values, floor)
         step, covariance = sums.solved(parameters, values)
         step *= min(1.0, LONGEST / max(np.abs(step / parameters.spread).max(), _TINY))
-        target = np.where(parameters.positive, np.maximum(values + step, 0.0), values + step)
+        # The free numbers move, and the others follow, so that a limit of one side keeps both sides tied.
+        target = parameters.with_free((values + step)[free])
         step, values = target - values, target
         known: Flags = np.any(np.isfinite(squares), axis=0)
         if 0 < iteration < SETTLED:
             floor[known] = np.clip(np.sqrt(np.nanmean(squares[:, known], axis=0)), *_FLOORS)
-        free = parameters.free
         size = float(np.abs(step[free] / np.sqrt(np.diag(covariance)[free])).max())
         if progress is not None:
             progress()

@@ -10,7 +10,18 @@ from typing import Any
 from bipedsim.analysis import aligned
 from bipedsim.model import IDEAL, Robot
 from bipedsim.recording import Recording
-from bipedsim_studies.gap import HORIZONS, QUANTITIES, Gap, compared, no_better_than_held, predict_recording, rms_errors
+from bipedsim_studies.gap import (
+    HORIZONS,
+    QUANTITIES,
+    Gap,
+    as_json as gap_as_json,
+    compared,
+    no_better_than_held,
+    on_common_windows,
+    predict_recording,
+    rms_errors,
+    windows,
+)
 
 DESCRIBED, IDENTIFIED = "described", "identified"
 """Labels of the two models."""
@@ -18,7 +29,7 @@ HORIZON = 0.200
 """Time of the predictions in the short text [s]."""
 
 
-HEADS = ("", DESCRIBED, IDENTIFIED, "change [95 % interval]")
+HEADS = ("", DESCRIBED, IDENTIFIED, "mean change of a window [95 % interval]")
 """Heads of the table of errors."""
 LOST = "in brackets: both predict worse than the rule that nothing changes"
 """Meaning of brackets in this table."""
@@ -31,7 +42,7 @@ class Judgement:
     Attributes:
         source: The recording.
         held_out: Whether it was not used for the estimate.
-        gaps: Errors as described and as identified.
+        gaps: Errors as described and as identified, where both have a prediction.
         notes: Notes for the reader.
     """
 
@@ -64,7 +75,7 @@ class Judgement:
             BipedSimError: The recording cannot be predicted.
         """
         gaps, notes = predict_recording(recording, robot, {DESCRIBED: IDEAL, IDENTIFIED: hardware}, progress)
-        return cls(source, held_out, (gaps[0], gaps[1]), tuple(notes))
+        return cls(source, held_out, on_common_windows(*gaps), (*notes, *map(windows, gaps)))
 
     @property
     def heading(self) -> str:
@@ -88,15 +99,10 @@ class Judgement:
         yield f"\npredictions of {self.heading}, rms errors after {1e3 * HORIZON:g} ms"
         yield from (f"note: {note}" for note in self.notes)
         yield from aligned([HEADS, *self.rows()])
-        if any(row[-1].startswith("(") for row in self.rows()):
+        if any(row[HORIZONS.index(HORIZON)] for row in no_better_than_held(self.gaps).values()):
             yield f"({LOST})"
 
     def as_json(self) -> dict[str, Any]:
         """Return the errors as JSON values."""
-        return {
-            "recording": str(self.source),
-            "held_out": self.held_out,
-            "horizons_s": list(HORIZONS),
-            "rms": rms_errors(self.gaps),
-            "notes": list(self.notes),
-        }
+        of_recording = {"recording": str(self.source), "held_out": self.held_out}
+        return of_recording | gap_as_json(self.gaps, self.notes)

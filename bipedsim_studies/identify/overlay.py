@@ -13,7 +13,7 @@ import yaml
 from bipedsim.config import yaml_value
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, body_links
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, Indices
 from bipedsim_studies.identify.bodies import body
 from bipedsim_studies.identify.estimation import Estimate
 from bipedsim_studies.identify.parameters import KINDS, OF_JOINTS
@@ -112,16 +112,28 @@ def _bodies(robot: Robot, result: Estimate) -> Iterator[str]:
 def _sensors(result: Estimate, measured: Measured) -> Iterator[str]:
     parameters, at = result.parameters, result.parameters.at
     for kind in ("accelerometer_offset", "imu_rotation"):
-        half = result.half_width[at[kind][0]]
-        yield f"{kind}: {_list(result.values[at[kind][0]])}  # +-{half.max():.2g} {KINDS[kind].unit} at most"
+        numbers = at[kind][0]
+        yield f"{kind}: {_list(result.values[numbers])}  # {_most(result, numbers, KINDS[kind].unit)}"
     yield "foot_wrench_offset:"
     for force, moment in zip(at["force_offset"], at["moment_offset"], strict=True):
         values = result.values[np.concatenate([force, moment])]
-        half = result.half_width[force].max(), result.half_width[moment].max()
-        yield f"  {parameters.owners[force[0]]}: {_list(values)}  # +-{half[0]:.2g} N, +-{half[1]:.2g} N.m at most"
+        known = ", ".join(
+            f"+-{result.half_width[part].max():.2g} {unit} at most"
+            if parameters.estimated[part].any()
+            else "as described"
+            for part, unit in ((force, "N"), (moment, "N.m"))
+        )
+        yield f"  {parameters.owners[force[0]]}: {_list(values)}  # {known}"
     yield from (f"{name}: {_number(value)}" for name, value in measured.noise.items())
     if measured.delay is not None:
         yield f"command_delay: {measured.delay:.4g}  # s, from the command to the measured effort"
+
+
+def _most(result: Estimate, numbers: Indices, unit: str) -> str:
+    """Return the largest error of some numbers in words."""
+    if not result.parameters.estimated[numbers].any():
+        return "as described"
+    return f"+-{result.half_width[numbers].max():.2g} {unit} at most"
 
 
 def _number(value: float) -> str:

@@ -121,6 +121,15 @@ class Parameters:
         """Indices (bodies, 10) of the numbers of each body: mass, CoM (3), strain (6)."""
         return np.hstack([self.at[kind] for kind in ("mass", "com", "strain")])
 
+    def with_free(self, free: Array) -> Array:
+        """Return all numbers (p,) for these free ones (m,); those that cannot be negative are at least 0.
+
+        If numbers are tied, a limit of one holds for both.
+        """
+        limited = np.where(self.positive[self.free], np.maximum(free, 0.0), free)
+        values = self.start + self.basis @ (limited - self.start[self.free])
+        return np.asarray(np.where(self.positive, np.maximum(values, 0.0), values))
+
     def in_units(self, values: Array) -> Array:
         """Return ``values`` (p,) with masses in kg instead of logarithms of ratios."""
         result = values.copy()

@@ -139,7 +139,7 @@ def _kept(result: Estimate) -> Iterator[str]:
         yield f"\nas described, by --assume: {', '.join(words)}"
     follows = int(p.estimated.sum()) - len(p.free)
     if follows:
-        yield f"\n{follows} numbers of the right side follow from the left side, by --assume symmetric"
+        yield f"\n{follows} numbers follow from those of the other side, by --assume symmetric"
 
 
 def unexplained(result: Estimate) -> Iterator[str]:

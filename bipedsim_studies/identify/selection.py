@@ -18,6 +18,10 @@ from bipedsim_studies.identify.parameters import KINDS, Parameters
 
 OF_DRIVES = ("armature", "viscous_friction", "coulomb_friction")
 """Kinds per joint that belong to the design of a drive. Gains and offsets are those of a single sensor."""
+SYMMETRIC = "symmetric"
+"""Assumption that left and right are mirror images."""
+_ROUNDING = 1e-9
+"""Size of a factor that only rounding makes different from zero."""
 _MIRROR = np.diag([1.0, -1.0, 1.0])
 _STRAIN = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 """Indices of the components of a strain."""
@@ -39,7 +43,10 @@ def select(robot: Robot, parameters: Parameters, without: Sequence[str] = (), sy
     """
     basis = np.eye(len(parameters))
     if symmetric:
-        for rows, columns, factors in _ties(robot, parameters):
+        ties = list(_ties(robot, parameters))
+        if not ties:
+            raise ConfigError("finds no joint with a mirror image at zero angles", "--assume", SYMMETRIC)
+        for rows, columns, factors in ties:
             basis[rows] = 0.0
             basis[np.ix_(rows, columns)] = factors
     kept = _kept(parameters, without)
@@ -58,7 +65,7 @@ def _kept(parameters: Parameters, without: Sequence[str]) -> Flags:
     for entry in without:
         kind, _, name = entry.partition(":")
         if kind not in KINDS:
-            faults.append(UnknownNameError("kind of parameters", kind, tuple(KINDS)))
+            faults.append(UnknownNameError("assumption", kind, (SYMMETRIC, *KINDS), "--assume"))
             continue
         indices = parameters.at[kind].ravel()
         try:
@@ -108,4 +115,4 @@ def _of_bodies(reflection: Array) -> Array:
         strain[i, j] = strain[j, i] = 1.0
         mirrored = reflection @ strain @ reflection.T
         factors[4:, 4 + k] = [mirrored[place] for place in _STRAIN]
-    return factors
+    return np.where(np.abs(factors) > _ROUNDING, factors, 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,13 @@ from numpy.testing import assert_allclose
 from bipedsim.cli.main import main
 from bipedsim.config import yaml_value
 from bipedsim.config.run import RunConfig
-from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.errors import EXIT_USAGE, ConfigError, UnknownNameError
 from bipedsim.model import body_links, load_robot, read_hardware, split_side
 from bipedsim.numerics import Array
 from bipedsim.runs.runner import run
+from bipedsim_studies.gap import HORIZONS, QUANTITIES, Gap, on_common_windows, rms_errors
+from bipedsim_studies.gap.recorded import CommandSource
+from bipedsim_studies.gap.trivial import HELD
 from bipedsim_studies.identify import Estimate, estimate, parameters_of, signals_of
 from bipedsim_studies.identify.bodies import body
 from bipedsim_studies.identify.overlay import Measured, overlay
@@ -79,6 +83,28 @@ def test_a_side_that_is_kept_keeps_its_mirror_image() -> None:
     p = select(ROBOT, ALL, ["coulomb_friction:l_knee"], symmetric=True)
     dry = {p.owners[i]: bool(p.estimated[i]) for i in p.at["coulomb_friction"][:, 0]}
     assert [joint for joint, estimated in dry.items() if not estimated] == ["l_knee", "r_knee"]
+
+
+def test_limits_keep_both_sides_tied() -> None:
+    """The described rotors of the two sides differ; the estimate of the left one would be negative."""
+    p = select(ROBOT, ALL, symmetric=True)
+    left, right = p.at["armature"][[3, 10], 0]
+    p = replace(p, start=p.start.copy())
+    p.start[right] = 0.3
+    free = p.start[p.free].copy()
+    free[p.free == left] = -5.0
+    values = p.with_free(free)
+    assert values[left] == 0.0
+    assert_allclose(values[right] - 0.3, values[left] - p.start[left], rtol=1e-12)
+
+
+def test_a_robot_without_mirror_images_has_no_symmetry() -> None:
+    model = pin.Model(ROBOT.model)
+    leg = model.getJointId("l_hip_yaw")
+    model.jointPlacements[leg] = pin.SE3(np.eye(3), np.array([1.0, 0.0, 0.0])) * model.jointPlacements[leg]
+    with pytest.raises(ConfigError) as raised:
+        select(replace(ROBOT, model=model), ALL, symmetric=True)
+    assert raised.value.value == "symmetric"
 
 
 @pytest.mark.parametrize(
@@ -145,6 +171,8 @@ def test_a_page_with_predictions_of_a_recording_that_was_not_used(
     for scenario in ("squat", "sway"):
         run(RunConfig(scenario=scenario, hardware=HIDDEN, duration=6.0))[0].save(f"{scenario}.npz")
     options = ["--assume", "symmetric,strain", "--check", "sway.npz", "--plot", "page.html", "--json"]
+    assert main(["identify", "squat.npz", "--check", "./squat.npz"]) == EXIT_USAGE
+    capsys.readouterr()
     main(["identify", "squat.npz", *options])
     result = json.loads(capsys.readouterr().out)
     (predictions,) = result["predictions"]
@@ -155,3 +183,24 @@ def test_a_page_with_predictions_of_a_recording_that_was_not_used(
     page = (tmp_path / "page.html").read_text()
     assert page.count("<img") == 2
     assert "coulomb_friction of r_knee" in page
+
+
+def gap(errors: list[float]) -> Gap:
+    """Return a gap of one channel, with an error for each start; NaN where the simulation diverged."""
+    n = len(errors)
+    starts, table = np.arange(n) * 0.05, np.array(errors)[:, None, None] * np.ones((1, len(HORIZONS), 1))
+    values = dict.fromkeys(QUANTITIES, table)
+    names = dict.fromkeys(QUANTITIES, ("x",))
+    floor = {name: np.zeros(1) for name in QUANTITIES}
+    times, lost = starts[:, None] + np.array(HORIZONS), int(np.isnan(table[:, 0, 0]).sum())
+    held = {HELD: {name: 10.0 * np.ones_like(table) for name in QUANTITIES}}
+    return Gap("", CommandSource.COMMAND, starts, times, values, values, held, floor, names, {}, lost)
+
+
+def test_a_model_does_not_gain_from_windows_in_which_it_diverges() -> None:
+    easy, hard = 1.0, 3.0
+    described, identified = gap([easy, hard, easy, hard]), gap([0.9, np.nan, 0.9, np.nan])
+    first, second = on_common_windows(described, identified)
+    errors = rms_errors([replace(first, label="a"), replace(second, label="b")])["gyro"]
+    assert_allclose(errors["a"], easy)
+    assert_allclose(errors["b"], 0.9)
