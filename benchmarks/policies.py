@@ -271,6 +271,8 @@ def policies(names: list[str], sources: Path | None) -> list[Policy]:
     if sources is None:
         return added
     entries = yaml.safe_load(LIST.read_text(encoding="utf-8"))
+    if unknown := sorted(wanted - {entry["name"] for entry in entries}):
+        raise SystemExit(f"no such policy in {LIST.name}: {', '.join(unknown)}")
     return [listed(entry, sources) for entry in entries if entry["name"] in wanted or not names] + added
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from policies import LIST, listed
+from policies import LIST, TICK, listed
 
 import bipedsim_studies.score
 from bipedsim.model import load_robot
@@ -72,11 +72,15 @@ class Line:
 
 def controllers(names: Sequence[str], sources: Path) -> Iterator[Controller]:
     """Yield the policies of the list, and `zmp` on the robots of :data:`WALKERS`."""
-    for entry in yaml.safe_load(LIST.read_text(encoding="utf-8")):
+    entries = yaml.safe_load(LIST.read_text(encoding="utf-8"))
+    known = {*(entry["name"] for entry in entries), *(f"zmp_{name}" for name in WALKERS)}
+    if unknown := sorted({*names} - known):
+        raise SystemExit(f"no such controller: {', '.join(unknown)}")
+    for entry in entries:
         if names and entry["name"] not in names:
             continue
         policy = listed(entry, sources)
-        step = () if policy.physics_dt == 1e-3 else ("--physics-dt", f"{policy.physics_dt:g}")
+        step = () if policy.physics_dt == TICK else ("--physics-dt", f"{policy.physics_dt:g}")
         words = ("policy", "--robot", policy.robot, "--set", f"file={policy.file}", *step)
         robot = load_robot(policy.robot)
         yield Controller(policy.name, f"{entry['from']}@{entry['commit'][:8]}", words, robot.name, robot.nu)
@@ -115,6 +119,8 @@ def scored(controller: Controller, folder: Path, run: bool) -> dict[str, dict[st
         if run and not file.exists():
             print(shlex.join(["bipedsim", *words]), flush=True)
             subprocess.run([sys.executable, "-m", "bipedsim.cli.main", *words], stdout=subprocess.DEVNULL)
+            if not file.exists():
+                print(f"{controller.name}, {hardware}: no score", file=sys.stderr)
         if file.exists():
             result[hardware] = json.loads(file.read_text(encoding="utf-8"))
     return result

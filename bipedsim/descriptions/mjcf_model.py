@@ -92,6 +92,22 @@ def _parts(file: Path, name: str, seen: set[Path]) -> Iterator[tuple[str, tuple[
             yield from _parts(path, inner, seen)
 
 
+def mjcf_files(file: Path) -> list[Path]:
+    """Return the existing files that an MJCF file includes or attaches, and those of its meshes and height fields.
+
+    Raises:
+        ConfigError: A part cannot be read.
+    """
+    parts = [path for path, _ in dict(_parts(file, "", set())).values()]
+    roots = [read_xml(path)[0] for path in parts]
+    compilers = [compiler for root in roots for compiler in root.iter("compiler")]
+    below = ["", *(compiler.get(key, "") for compiler in compilers for key in ("meshdir", "assetdir"))]
+    names = [element.get("file", "") for root in roots for tag in ("hfield", "mesh") for element in root.iter(tag)]
+    folders = dict.fromkeys(path.parent / part for path in parts for part in below)
+    assets = [folder / name for name in names if name for folder in folders]
+    return list(dict.fromkeys([*parts[1:], *(path for path in assets if path.is_file())]))
+
+
 def _read(mujoco: Any, file: Path, parts: dict[str, tuple[Path, str]]) -> Any:
     """Return the specification of a file; MuJoCo itself reads only UTF-8."""
     if all(path.read_bytes().decode(errors="ignore") == text for path, text in parts.values()):

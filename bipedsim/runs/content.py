@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bipedsim.config import Files, code_content, digest_of, in_braces, own_content, read_xml, read_yaml
+from bipedsim.config import Files, code_content, digest_of, in_braces, own_content, read_yaml
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.control import find_controller
+from bipedsim.descriptions import mjcf_files
 from bipedsim.errors import BipedSimError
 from bipedsim.ground import GROUNDS
 from bipedsim.model import robot_content, robot_file
@@ -95,11 +97,8 @@ def _add_files(digests: dict[str, str], value: Any, folders: list[Path]) -> None
 
 
 def _named_in_scene(path: Path) -> list[str]:
-    """Return the files that an MJCF scene includes, and those of its height fields."""
-    root = read_xml(path)[0]
-    folders = [compiler.get(key, "") for compiler in root.iter("compiler") for key in ("meshdir", "assetdir")]
-    files = [element.get("file", "") for tag in ("include", "hfield") for element in root.iter(tag)]
-    return [str(Path(folder, file)) for file in files if file for folder in ("", *filter(None, folders))]
+    """Return the files of an MJCF scene, relative to its folder."""
+    return [os.path.relpath(file, path.parent) for file in mjcf_files(path)]
 
 
 def _texts(value: Any) -> Iterator[str]:

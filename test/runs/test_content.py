@@ -102,12 +102,15 @@ def test_a_scene_brings_its_files(folder: Path, direct: bool) -> None:
     (folder / "maps" / "hills.png").write_bytes(b"image")
     (folder / "maps" / "assets").mkdir()
     (folder / "maps" / "assets" / "stones.bin").write_bytes(b"heights")
-    (folder / "maps" / "part.xml").write_text('<mujoco><asset><hfield file="hills.png"/></asset></mujoco>')
+    (folder / "maps" / "assets" / "ridge.png").write_bytes(b"the folder of the main file is that of its parts")
+    (folder / "maps" / "part.xml").write_text(
+        '<mujoco><asset><hfield file="hills.png"/><hfield file="ridge.png"/></asset></mujoco>'
+    )
     scene = '<compiler meshdir="assets"/><asset><hfield file="stones.bin"/></asset><include file="part.xml"/>'
     (folder / "maps" / "scene.xml").write_text(f"<mujoco>{scene}</mujoco>")
     path = "maps/scene.xml"
     content = run_content([("ground", path if direct else {"mjcf": {"file": path}})])
-    assert {"part.xml", "hills.png", "assets/stones.bin"} <= set(content)
+    assert {"part.xml", "hills.png", "assets/stones.bin", "assets/ridge.png"} <= set(content)
     assert ("ground maps/scene.xml" if direct else path) in content
 
 
