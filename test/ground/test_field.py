@@ -100,6 +100,25 @@ def test_depth_and_pose_are_those_of_the_plane_below() -> None:
         ground.pose_on(1.5, 0.0)
 
 
+@pytest.mark.parametrize("height", [-1.0, 0.5])
+@pytest.mark.parametrize("edge", [0.01, 0.12, 0.22])
+def test_a_hole_or_a_wall_near_the_start_does_not_tilt_it(height: float, edge: float) -> None:
+    grid = FieldGrid.of_size((2.0, 2.0), 0.05)
+    level = np.random.default_rng(1).uniform(-0.005, 0.005, grid.x.shape)
+    whole = Ground(field=HeightField(level, 0.05)).pose_on(0.0, 0.0)
+    pose = Ground(field=HeightField(np.where(grid.x > edge, height, level), 0.05)).pose_on(0.0, 0.0)
+    assert np.arccos(pose.rotation[2, 2]) < np.radians(3.0)
+    assert pose.translation[2] == pytest.approx(whole.translation[2], abs=0.01)
+
+
+def test_on_the_tip_of_a_needle_the_start_is_level() -> None:
+    heights = np.zeros((41, 41))
+    heights[20, 20] = 1.0
+    pose = Ground(field=HeightField(heights, 0.05)).pose_on(0.01, 0.0)
+    assert pose.rotation[2, 2] == pytest.approx(1.0)
+    assert pose.translation[2] == pytest.approx(0.8)
+
+
 def test_field_and_patches_are_one_ground() -> None:
     field = HeightField(np.array([[0.1, 0.1], [-0.1, -0.1]]), 1.0)
     ground = Ground((Patch(),), field=field)
