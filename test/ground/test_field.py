@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import math
+import os
 import struct
 import zlib
 from dataclasses import fields
@@ -355,6 +356,31 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(ConfigError):
             make_ground({"field": values}, "here")
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Terrains)])
+@pytest.mark.parametrize("shape", [(5, 1), (1, 5), (0, 5)])
+def test_generators_on_a_line_are_refused(tmp_path: Path, name: str, shape: tuple[int, int]) -> None:
+    np.save(tmp_path / "line.npy", np.zeros(shape))
+    with refusal(place="field: heights"):
+        make_ground({"field": {"file": str(tmp_path / "line.npy"), name: {}}}, "here")
+
+
+def test_a_pipe_is_refused_without_a_wait(tmp_path: Path) -> None:
+    for name in ("a.npy", "b.png"):
+        os.mkfifo(tmp_path / name)
+        with refusal(place="field: file"):
+            get_ground(tmp_path / name)
+
+
+def test_suffixes_have_any_letter_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "h.TIF").write_bytes(zlib.decompress(base64.b64decode(BY_GDAL)))
+    Image.fromarray(np.zeros((3, 4), dtype=np.uint8)).save(tmp_path / "h.PNG")
+    for name, shape in {"h.TIF": (5, 4), "h.PNG": (4, 3)}.items():
+        field = get_ground(name).field
+        assert field is not None
+        assert field.heights.shape == shape
 
 
 def test_a_field_is_saved_with_its_ground() -> None:
