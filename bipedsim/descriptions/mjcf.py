@@ -214,8 +214,7 @@ class _MjcfImport:
             )
         )
         if joint in self._model.gears.driven:
-            # The inertia of the rotors, which is added below, contains the armature of their actuators.
-            armature = float(m.dof_armature[dof])
+            armature = float(m.dof_armature[dof])  # The inertia of rotors contains the armature of their actuators.
         friction = float(m.dof_frictionloss[dof])
         for rotor, turns in self._model.gears.driven.get(joint, {}).items():
             turned = int(m.jnt_dofadr[rotor])
