@@ -31,6 +31,8 @@ from .live import (
 from .plugins import Files as Files, Table as Table, import_own_module as import_own_module
 from .progress import ProgressBar as ProgressBar
 from .read import (
+    HEIGHT_SUFFIXES as HEIGHT_SUFFIXES,
+    SCENE_SUFFIX as SCENE_SUFFIX,
     check as check,
     check_all as check_all,
     flow_text as flow_text,

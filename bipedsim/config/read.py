@@ -42,6 +42,10 @@ _COUNTS = {2: "two", 3: "three", 4: "four", 6: "six"}
 _SPELT = {True: ("y", "yes", "on", "true"), False: ("n", "no", "off", "false")}
 """Unquoted texts that YAML 1.1 or ROS convert to true or false."""
 _WRONG: Any = object()
+HEIGHT_SUFFIXES = (".png", ".npy", ".tif", ".tiff")
+"""Suffixes of files with heights of the ground, in lower case."""
+SCENE_SUFFIX = ".xml"
+"""Suffix of MJCF scenes, in lower case."""
 LONGEST = 32 << 20
 """Maximum size of a parameter file [bytes]."""
 FAULTS = 50
@@ -309,9 +313,9 @@ def from_folder(text: str, folder: Path | None) -> str:
 
 
 def is_path(text: str) -> bool:
-    """Return whether a text is the path of a file and not a name."""
+    """Return whether a text is the path of a file and not a name; suffixes may have any letter case."""
     return not text.lstrip().startswith("{") and (
-        "/" in text or text.endswith((".yaml", ".yml", ".npy", ".png", ".tif", ".tiff", ".xml"))
+        "/" in text or text.lower().endswith((".yaml", ".yml", *HEIGHT_SUFFIXES, SCENE_SUFFIX))
     )
 
 

@@ -19,3 +19,4 @@ from .raised import (
 from .stop import StopKind as StopKind, StopReason as StopReason
 from .tuning import Tuning as Tuning
 from .walking.ankle_limits import ankles_limit_soles as ankles_limit_soles
+from .walking.cadence import DOUBLE_SUPPORT as DOUBLE_SUPPORT

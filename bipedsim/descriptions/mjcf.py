@@ -213,6 +213,8 @@ class _MjcfImport:
                 (m.dof_damping, getattr(m, "actuator_damping", np.zeros(m.nu))),
             )
         )
+        if joint in self._model.gears.driven:
+            armature = float(m.dof_armature[dof])  # The inertia of rotors contains the armature of their actuators.
         friction = float(m.dof_frictionloss[dof])
         for rotor, turns in self._model.gears.driven.get(joint, {}).items():
             turned = int(m.jnt_dofadr[rotor])

@@ -41,7 +41,7 @@ class MjcfDrives:
         self._note_other_actuators()
         limits: dict[int, float] = {}
         for joint, actuators in self._model.actuators.items():
-            limits[joint] = sum(self._effort(i, gear) for i, gear in actuators)
+            limits[joint] = self._joint_effort(joint, actuators)
             gains = [
                 (gear**2 * -float(m.actuator_biasprm[i, 1]), gear**2 * -float(m.actuator_biasprm[i, 2]))
                 for i, gear in actuators
@@ -68,6 +68,7 @@ class MjcfDrives:
             self._write_limit(joint, limits.get(joint))
             stiffness = float(np.asarray(m.jnt_stiffness[joint]).flat[0])
             if joint in rotors:
+                self._note_rotor(name, joint, stiffness)
                 continue
             if not self._model.actuators or joint in self._model.actuators:
                 if stiffness > 0.0:
@@ -104,6 +105,28 @@ class MjcfDrives:
             others.setdefault(place, []).append(self._model.name("actuator", i))
         for place, names in others.items():
             self._notes.dropped(f"actuators {place}: {some(names)}")
+
+    def _joint_effort(self, joint: int, actuators: list[tuple[int, float]]) -> float:
+        """Return the largest force of ``actuators`` on a joint, directly or through rotors [N.m or N]."""
+        rotors = self._model.gears.driven.get(joint)
+        if rotors is None:
+            return sum(self._effort(i, gear) for i, gear in actuators)
+        total = 0.0
+        for rotor, turns in rotors.items():
+            effort = sum(self._effort(i, gear) for i, gear in actuators if self._model.driven_joint(i) == rotor)
+            if self._model.m.jnt_actfrclimited[rotor]:
+                name = f"joint {self._model.name('joint', rotor)!r}"
+                effort = min(effort, abs(turns) * self._largest(self._model.m.jnt_actfrcrange[rotor], name))
+            total += effort
+        return total
+
+    def _note_rotor(self, name: str, joint: int, stiffness: float) -> None:
+        """Note the spring and the range of a rotor, which is welded."""
+        if stiffness > 0.0:
+            self._notes.dropped(f"spring of rotor {name!r}, {stiffness:.4g} N.m/rad: its joint has no spring")
+        if self._model.m.jnt_limited[joint]:
+            low, high = self._model.m.jnt_range[joint]
+            self._notes.dropped(f"range of rotor {name!r}, [{low:.4g}, {high:.4g}] rad: its joint has its own range")
 
     def _write_limit(self, joint: int, effort: float | None) -> None:
         """Write the <limit> of a joint; ``effort`` is the largest force of its actuators."""

@@ -11,7 +11,9 @@ import numpy as np
 from bipedsim.numerics import Array
 
 TIGHT = 0.1
-"""Width of the range of a tendon up to which it couples its joints rigidly [rad or m]."""
+"""Largest backlash of a joint at which a tendon couples its joints rigidly [rad or m]."""
+CENTRED = 1e-3
+"""Largest distance of the CoM of a rotor from its axis [m]."""
 SINGULAR = 1e-6
 """Smallest singular value of the ratios of a gear."""
 
@@ -20,7 +22,8 @@ SINGULAR = 1e-6
 class Gears:
     """Joints without an actuator that gears couple to rotors.
 
-    A rotor is a joint with an actuator whose body carries no other body, so that it only turns itself.
+    A rotor is a hinge with an actuator whose body only turns itself: it carries no other body, its CoM is on the axis,
+    and it collides with nothing.
 
     Attributes:
         driven: Driven joint to its rotors, and the turns of each rotor per turn of the joint.
@@ -58,7 +61,7 @@ def find_gears(mj: Any, m: Any, actuated: set[int]) -> Gears:
         actuated: Joints with an actuator.
     """
     gears = Gears()
-    relations = [each for each in _relations(mj, m) if any(_is_rotor(m, joint, actuated) for joint in each.factors)]
+    relations = [each for each in _relations(mj, m) if any(_is_rotor(mj, m, joint, actuated) for joint in each.factors)]
     while relations:
         group = [relations.pop()]
         joints = set(group[0].factors)
@@ -66,7 +69,7 @@ def find_gears(mj: Any, m: Any, actuated: set[int]) -> Gears:
             group += more
             relations = [each for each in relations if each not in more]
             joints |= {joint for each in more for joint in each.factors}
-        rotors = sorted(joint for joint in joints if _is_rotor(m, joint, actuated))
+        rotors = sorted(joint for joint in joints if _is_rotor(mj, m, joint, actuated))
         driven = sorted(joints - set(rotors))
         if set(driven) & actuated or not len(rotors) == len(driven) == len(group):
             continue
@@ -90,11 +93,22 @@ def _relations(mj: Any, m: Any) -> Iterator[_Relation]:
     for i in range(m.ntendon):
         wraps = range(int(m.tendon_adr[i]), int(m.tendon_adr[i]) + int(m.tendon_num[i]))
         fixed = all(int(m.wrap_type[k]) == int(mj.mjtWrap.mjWRAP_JOINT) for k in wraps)
-        if fixed and m.tendon_limited[i] and float(np.ptp(m.tendon_range[i])) <= TIGHT:
-            yield _Relation("tendon", i, {int(m.wrap_objid[k]): float(m.wrap_prm[k]) for k in wraps})
+        factors = {int(m.wrap_objid[k]): float(m.wrap_prm[k]) for k in wraps if fixed and m.wrap_prm[k]}
+        if not (factors and m.tendon_limited[i]):
+            continue
+        # A joint alone moves by the width of the range over its coefficient.
+        if float(np.ptp(m.tendon_range[i])) / min(map(abs, factors.values())) <= TIGHT:
+            yield _Relation("tendon", i, factors)
 
 
-def _is_rotor(m: Any, joint: int, actuated: set[int]) -> bool:
+def _is_rotor(mj: Any, m: Any, joint: int, actuated: set[int]) -> bool:
+    if joint not in actuated or int(m.jnt_type[joint]) != int(mj.mjtJoint.mjJNT_HINGE):
+        return False
     body = int(m.jnt_bodyid[joint])
-    alone = not np.any(m.body_parentid == body) and int(m.body_jntnum[body]) == 1
-    return joint in actuated and alone
+    if np.any(m.body_parentid == body) or int(m.body_jntnum[body]) != 1:
+        return False
+    if np.linalg.norm(np.cross(m.jnt_axis[joint], m.body_ipos[body] - m.jnt_pos[joint])) > CENTRED:
+        return False
+    geoms = np.flatnonzero(m.geom_bodyid == body)
+    paired = np.isin(geoms, [*m.pair_geom1, *m.pair_geom2])
+    return not np.any((m.geom_contype[geoms] != 0) | (m.geom_conaffinity[geoms] != 0) | paired)

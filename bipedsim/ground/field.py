@@ -170,14 +170,16 @@ class HeightField:
         axes = self._rotation @ axes_of_normal(np.array([-along, -across, 1.0], dtype=np.float64))
         return Patch(point, axes, None, self.friction_static, self.friction_dynamic, "field")
 
-    def mean_plane(self, x: float, y: float, radius: float) -> Patch | None:
+    def mean_plane(self, x: float, y: float, radius: float, steepest: float) -> Patch | None:
         """Return the least-squares plane of the heights around a point in the world; None beyond the border.
 
-        It is the plane of the triangle at the point if the field is plane there, or has too few heights there.
+        Heights behind a step or the edge of a hole do not count. It is the plane of the triangle at the point if the
+        field is plane there. If too few heights count, it is that plane or, above ``steepest``, a level one.
 
         Args:
             x, y: The point [m].
             radius: Distance in the plan view within which heights count [m].
+            steepest: Largest slope between neighbouring heights that count, and of the plane.
         """
         plane = self.plane(x, y)
         if plane is None:
@@ -190,15 +192,37 @@ class HeightField:
         along, across = self._turned(self.cell * i, self.cell_y * j)
         along, across = along - dx, across - dy
         near = along**2 + across**2 <= radius**2
-        i, j, along, across = (a[near] for a in (i, j, along, across))
+        i, j, along, across = i[near], j[near], along[near], across[near]
         if len(i) == 0 or not self.kinks()[i, j].any():
             return plane
+        joined = self._joined(i, j, int(np.argmin(along**2 + across**2)), steepest)
+        i, j, along, across = i[joined], j[joined], along[joined], across[joined]
         columns = np.column_stack([np.ones(len(i)), along, across])
         (z, a, b), _, rank, _ = np.linalg.lstsq(columns, self.heights[i, j], rcond=None)
-        if rank < 3:
-            return plane
+        if rank < 3 or math.hypot(a, b) > steepest:
+            if plane.normal_world[2] >= 1.0 / math.hypot(1.0, steepest):
+                return plane
+            z, a, b = float(self.height(x, y)), 0.0, 0.0
         axes = axes_of_normal(np.array([-a, -b, 1.0]))
         return Patch(np.array([x, y, z]), axes, None, self.friction_static, self.friction_dynamic, "field")
+
+    def _joined(self, i: Integers, j: Integers, start: int, steepest: float) -> Flags:
+        """Return which of the heights [i, j] (n,) a path of slopes up to ``steepest`` joins to height ``start``."""
+        number = np.full((int(np.ptp(i)) + 1, int(np.ptp(j)) + 1), -1)
+        number[i - i.min(), j - j.min()] = np.arange(len(i))
+        ends = np.concatenate(
+            [
+                np.stack([number[:-1].ravel(), number[1:].ravel()]),
+                np.stack([number[:, :-1].ravel(), number[:, 1:].ravel()]),
+            ],
+            axis=1,
+        )
+        a, b = ends[:, ends.min(axis=0) >= 0]
+        rise = abs(self.heights[i[b], j[b]] - self.heights[i[a], j[a]])
+        a, b = (end[rise <= steepest * np.where(i[a] == i[b], self.cell_y, self.cell)] for end in (a, b))
+        graph = coo_matrix((np.ones(len(a), dtype=bool), (a, b)), shape=(len(i), len(i)))
+        _, label = connected_components(graph, directed=False)
+        return np.asarray(label == label[start])
 
     @property
     def _rotation(self) -> Array:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from bipedsim.errors import ConfigError
 from bipedsim.ground.field import FieldArrays, HeightField
 from bipedsim.ground.patch import Patch
+from bipedsim.ground.under_field import STEEPEST_FACE
 from bipedsim.numerics import Array, Integers
 from bipedsim.plates import PlateConfig
 
@@ -252,7 +253,7 @@ class Ground:
     def pose_on(self, x: float, y: float, yaw: float = 0.0) -> pin.SE3:
         """Return a frame on the ground at (x, y) [m]: z along the normal, x along the heading ``yaw`` [rad].
 
-        On a rough height field, the ground is its mean plane within ``FOOTPRINT``.
+        On a rough height field, the ground is its mean plane within ``FOOTPRINT``, without holes and walls.
 
         Raises:
             ConfigError: There is no ground at (x, y).
@@ -266,7 +267,7 @@ class Ground:
         patch = self._patch(x, y, i)
         z = float(heights[i])
         if self.field is not None and i == len(self.patches):
-            mean = self.field.mean_plane(x, y, FOOTPRINT)
+            mean = self.field.mean_plane(x, y, FOOTPRINT, STEEPEST_FACE)
             if mean is not None and (mean.normal_world != patch.normal_world).any():
                 patch, z = mean, float(mean.point_world[2])
         n = patch.normal_world

@@ -10,13 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bipedsim.config import HEIGHT_SUFFIXES
 from bipedsim.errors import ConfigError
 from bipedsim.ground.field import MOST_CELLS
 from bipedsim.numerics import Array
 
-TIFF = (".tif", ".tiff")
-SUFFIXES = (".png", ".npy", *TIFF)
-"""Suffixes of files with heights."""
 _PIXEL_SCALE, _TRANSFORMATION, _GEO_KEYS, _NO_DATA = 33550, 34264, 34735, 42113
 _MODEL_TYPE, _LINEAR_UNITS, _VERTICAL_UNITS = 1024, 3076, 4099
 _GEOGRAPHIC, _METRE = 2, 9001
@@ -38,23 +36,28 @@ def read_heights(path: Path) -> HeightGrid:
     """Return the heights of a file.
 
     Raises:
-        ConfigError: The file is missing or damaged, its suffix is not one of ``SUFFIXES``, or a GeoTIFF is not in
-            metres, has several bands or missing values.
+        ConfigError: The file is missing, damaged or a pipe, its suffix is not one of ``HEIGHT_SUFFIXES``, or a GeoTIFF
+            is not in metres, has several bands or missing values.
     """
-    if path.suffix not in SUFFIXES:
-        raise ConfigError(f"must end in {', '.join(SUFFIXES)}", "file", str(path))
+    suffix = path.suffix.lower()
+    is_tiff = suffix in (".tif", ".tiff")
+    if suffix not in HEIGHT_SUFFIXES:
+        raise ConfigError(f"must end in {', '.join(HEIGHT_SUFFIXES)}", "file", str(path))
+    if path.exists() and not path.is_file():
+        # Opening a pipe without a writer would wait for one.
+        raise ConfigError("is a folder or a pipe. Use a file", "file", str(path))
     from PIL import Image, UnidentifiedImageError
 
     try:
-        if path.suffix == ".npy":
+        if suffix == ".npy":
             return HeightGrid(_array(path))
         with Image.open(path) as image:
             _check_size(image.width * image.height, path)
-            if path.suffix in TIFF:
+            if is_tiff:
                 return _geotiff(image, path)
             return HeightGrid(_grey(image, path))
     except (OSError, ValueError, TypeError, EOFError, Image.DecompressionBombError) as error:
-        unknown = isinstance(error, UnidentifiedImageError) and path.suffix in TIFF
+        unknown = isinstance(error, UnidentifiedImageError) and is_tiff
         hint = ". Convert it, for example with gdal_translate -ot Float32 -co COMPRESS=DEFLATE" if unknown else ""
         raise ConfigError(f"cannot be read as heights: {error}{hint}", "file", str(path)) from error
 

@@ -13,11 +13,22 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.config import Polygon, Vector, from_file, from_mapping, in_braces, param, read_yaml, together
+from bipedsim.config import (
+    HEIGHT_SUFFIXES,
+    SCENE_SUFFIX,
+    Polygon,
+    Vector,
+    from_file,
+    from_mapping,
+    in_braces,
+    param,
+    read_yaml,
+    together,
+)
 from bipedsim.errors import ConfigError
 from bipedsim.ground.field import HeightField
 from bipedsim.ground.ground import Ground
-from bipedsim.ground.heights import SUFFIXES, HeightGrid, read_heights
+from bipedsim.ground.heights import HeightGrid, read_heights
 from bipedsim.ground.names import GROUNDS
 from bipedsim.ground.patch import Patch, axes_of_normal, checked_friction
 from bipedsim.ground.scene import GroundPieces, read_terrain
@@ -27,9 +38,7 @@ from bipedsim.plates import PlateConfig, check_plates
 
 CELL = 0.05
 """Distance of two heights of a field [m], unless the ground file or the file of heights contains another one."""
-SCENE = ".xml"
-"""Suffix of MJCF scenes."""
-OTHER_FORMATS = (*SUFFIXES, SCENE)
+OTHER_FORMATS = (*HEIGHT_SUFFIXES, SCENE_SUFFIX)
 """Suffixes of files that describe a ground without the keys of a ground file."""
 
 
@@ -202,7 +211,7 @@ class FieldConfig(Terrains):
             grid = HeightGrid(np.zeros(FieldGrid.of_size(self.size, self.cell or CELL).x.shape))
         cells = (self.cell, self.cell) if self.cell is not None else grid.cells or (CELL, CELL)
         heights = self.scale * grid.heights
-        if heights.ndim == 2 and heights.size:
+        if heights.ndim == 2 and min(heights.shape) > 1:
             points = FieldGrid.of_shape(heights.shape, cells)
             rng = np.random.default_rng(self.seed)
             heights = sum((generator.heights(points, rng) for generator in self.generators()), heights + self.offset)
@@ -300,7 +309,7 @@ def ground_values(spec: str | Path | Mapping[str, Any]) -> dict[str, Any]:
     if values is not None:
         return values
     path = GROUNDS.find(cast("str | Path", spec))
-    return _of_other_format(path) if path.suffix in OTHER_FORMATS else read_yaml(path)
+    return _of_other_format(path) if path.suffix.lower() in OTHER_FORMATS else read_yaml(path)
 
 
 def get_ground(spec: str | Path | Mapping[str, Any]) -> Ground:
@@ -317,14 +326,14 @@ def get_ground(spec: str | Path | Mapping[str, Any]) -> Ground:
     if values is not None:
         return make_ground(values, "ground")
     path = GROUNDS.find(cast("str | Path", spec))
-    if path.suffix in OTHER_FORMATS:
+    if path.suffix.lower() in OTHER_FORMATS:
         return make_ground(_of_other_format(path), str(path))
     return read_ground(path)
 
 
 def _of_other_format(path: Path) -> dict[str, Any]:
     """Return the content of a ground file that reads a file of heights or an MJCF scene with the defaults."""
-    return {"mjcf" if path.suffix == SCENE else "field": {"file": str(path)}}
+    return {"mjcf" if path.suffix.lower() == SCENE_SUFFIX else "field": {"file": str(path)}}
 
 
 def _inline(spec: str | Path | Mapping[str, Any]) -> dict[str, Any] | None:

@@ -13,6 +13,8 @@ ROBOTS = Files(
 """Name to robot.yaml; every folder with a robot.yaml is a robot."""
 IMU, CONTACT_SWITCH = "imu", "contact_switch"
 """Kinds of additional sensors."""
+SWITCH_THRESHOLD = 20.0
+"""Default normal force of a sole above which a contact switch is closed [N]."""
 SENSOR_TOPICS = {IMU: "/{sensor}/data", CONTACT_SWITCH: "/{sensor}/closed"}
 """Kind of an additional sensor to its default topic, with ``{sensor}`` for its name."""
 MAIN_IMU_TOPIC = "/imu/data"

@@ -16,7 +16,7 @@ import pinocchio as pin
 from bipedsim.config import PerJoint, Polygon, Vector, check_readable, from_file, param
 from bipedsim.errors import ConfigError, UnknownNameError, install
 from bipedsim.model.loops import CONNECT, WELD
-from bipedsim.model.names import CONTACT_SWITCH, IMU
+from bipedsim.model.names import CONTACT_SWITCH, IMU, SWITCH_THRESHOLD
 
 PACKAGE = "example-robot-data"
 STRICT, MEND = "strict", "mend"
@@ -133,8 +133,12 @@ class SensorConfig:
     type: str = param("", "kind of sensor", choices=(IMU, CONTACT_SWITCH), required=True)
     frame: str = param("", "of an IMU: URDF link or frame in whose axes it measures")
     foot: str = param("", "of a contact switch: foot whose sole closes it")
-    threshold: float = param(
-        20.0, "of a contact switch: normal force of the sole above which it is closed", unit="N", low=0.0, high=1e5
+    threshold: float | None = param(
+        None,
+        f"of a contact switch: normal force of the sole above which it is closed; default {SWITCH_THRESHOLD:g}",
+        unit="N",
+        low=0.0,
+        high=1e5,
     )
     topic: str = param("", "topic of its messages; default /NAME/data of an IMU, /NAME/closed of a contact switch")
 
@@ -145,6 +149,8 @@ class SensorConfig:
             yield ConfigError(f"missing; the sensor is of type {self.type}", own)
         if getattr(self, other):
             yield ConfigError(f"is no key of type {self.type}, which needs {own}", other, getattr(self, other))
+        if self.type == IMU and self.threshold is not None:
+            yield ConfigError(f"is no key of type {self.type}", "threshold", self.threshold)
 
 
 @dataclass(frozen=True)

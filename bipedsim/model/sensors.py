@@ -10,7 +10,7 @@ import pinocchio as pin
 
 from bipedsim.config import together
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.model.names import IMU, MAIN_IMU_TOPIC, SENSOR_TOPICS
+from bipedsim.model.names import IMU, MAIN_IMU_TOPIC, SENSOR_TOPICS, SWITCH_THRESHOLD
 from bipedsim.model.schema import SensorConfig
 
 _NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
@@ -80,7 +80,8 @@ def read_sensors(
             elif config.foot not in feet:
                 raise UnknownNameError("foot", config.foot, feet, f"{source}: {place}.foot")
             else:
-                switches.append(ContactSwitch(name, topic, config.foot, config.threshold))
+                threshold = SWITCH_THRESHOLD if config.threshold is None else config.threshold
+                switches.append(ContactSwitch(name, topic, config.foot, threshold))
         except ConfigError as error:
             faults.append(error)
     together(faults)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bipedsim.config import Files, code_content, digest_of, in_braces, own_content, read_yaml
+from bipedsim.config import SCENE_SUFFIX, Files, code_content, digest_of, in_braces, own_content, read_yaml
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.control import find_controller
 from bipedsim.descriptions import mjcf_files
@@ -65,9 +65,9 @@ def _add(digests: dict[str, str], parts: Iterable[tuple[str, Any]], folders: lis
         elif isinstance(value, str) and name in _TABLES:
             path = _TABLES[name].find(value)
             digests[f"{name} {value}"] = digest_of(path)
-            if path.suffix == ".xml":
+            if path.suffix.lower() == SCENE_SUFFIX:
                 _add_files(digests, _named_in_scene(path), [path.parent, *folders])
-            elif not path.suffix or path.suffix in _YAML:
+            elif not path.suffix or path.suffix.lower() in _YAML:
                 _add(digests, read_yaml(path).items(), [path.parent, *folders])
         elif isinstance(value, Mapping) and name in _TABLES:
             _add(digests, value.items(), folders)
@@ -90,9 +90,9 @@ def _add_files(digests: dict[str, str], value: Any, folders: list[Path]) -> None
         digests[text] = digest_of(path)
         # The code that uses this file reports the error if it cannot be read.
         with suppress(BipedSimError):
-            if path.suffix in _YAML:
+            if path.suffix.lower() in _YAML:
                 _add_files(digests, read_yaml(path), [path.parent, *folders])
-            elif path.suffix == ".xml":
+            elif path.suffix.lower() == SCENE_SUFFIX:
                 _add_files(digests, _named_in_scene(path), [path.parent, *folders])
 
 

@@ -146,7 +146,7 @@ class FaultSchedule:
 
     Raises:
         UnknownNameError: The robot has no such joint, foot or sensor.
-        ConfigError: The seed is no integer of at least 0.
+        ConfigError: The robot has no sensors of the part, or the seed is no integer of at least 0.
     """
 
     def __init__(self, faults: Sequence[Fault], robot: Robot, control_dt: float, seed: int) -> None:
@@ -157,6 +157,9 @@ class FaultSchedule:
         feet = tuple(sole.name for sole in robot.soles)
         self._index: dict[Fault, Any] = dict.fromkeys(faults, slice(None))
         for fault in faults:
+            if not sensors.get(fault.part, True):
+                problem = f"are missing in robot {robot.name}. List them in robot.yaml: sensors"
+                raise ConfigError(problem, f"fault '{fault}': part", fault.part)
             for kind, name, names in (
                 ("joint", fault.joint, robot.joint_names),
                 ("foot", fault.foot, feet),

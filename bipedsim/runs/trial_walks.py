@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,10 +11,10 @@ import numpy as np
 
 from bipedsim.analysis import FallReason
 from bipedsim.config import ProgressBar, RunConfig
-from bipedsim.control import ankles_limit_soles
-from bipedsim.errors import ConfigError, DivergenceError
+from bipedsim.control import DOUBLE_SUPPORT, Guard, StopKind, ankles_limit_soles
+from bipedsim.errors import BipedSimError, ConfigError
 from bipedsim.model import load_robot
-from bipedsim.runs.runner import Prepared, Run, prepare
+from bipedsim.runs.runner import Run, prepare
 from bipedsim.runs.scenario import Scenario
 from bipedsim.runs.velocities import Velocity
 
@@ -33,8 +34,6 @@ GENTLER = ((0.7, 1.7), (0.5, 1.4), (0.35, 1.4))
 An error of the DCM grows with e^(omega T) until the next landing, so narrow soles need quick steps."""
 GRAVITY = 9.81
 """Gravity for the duration of steps [m/s^2]."""
-DOUBLE = 0.08
-"""Time of double support divided by that of single support."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +45,10 @@ class WalkTrial:
         speed: Commanded speed [m/s].
         distance: Distance between the first and the last position of the base [m].
         seconds: Simulated time [s].
-        fell: Whether the robot fell or the controller gave up.
-        reason: Reason of the fall; None without a fall, or if it is unknown.
-        error: Message if the controller refuses the robot or the simulation diverges; else empty.
+        fell: Whether the robot fell.
+        reason: Reason of the fall, also of one within a second after the controller gave up; None if it is unknown.
+        error: Message if the robot or the parameters are refused; else empty.
+        stop: Why the trial stopped without a fall: the controller gave up or failed, or the simulation diverged.
     """
 
     params: Mapping[str, float]
@@ -58,19 +58,21 @@ class WalkTrial:
     fell: bool = False
     reason: FallReason | None = None
     error: str = ""
+    stop: str = ""
 
     @property
     def walked(self) -> bool:
         """Whether the robot walked the distance without a fall."""
-        return not self.fell and not self.error and self.distance >= DISTANCE
+        return not (self.fell or self.error or self.stop) and self.distance >= DISTANCE
 
     def __str__(self) -> str:
         if self.error:
             return self.error
-        if not self.fell:
+        if not (self.fell or self.stop):
             return f"walked {self.distance:.2f} m in {self.seconds:.0f} s at a command of {self.speed:.3g} m/s"
-        why = f": {self.reason}" if self.reason else ""
-        return f"fell after {self.distance:.2f} m at {self.seconds:.1f} s{why}"
+        what = "stopped" if self.stop else "fell"
+        why = "".join(f": {cause}" for cause in (self.stop, self.reason) if cause)
+        return f"{what} after {self.distance:.2f} m at {self.seconds:.1f} s{why}"
 
 
 def find_walk(robot: str | Path, params: Mapping[str, float], progress: bool = False) -> list[WalkTrial]:
@@ -82,27 +84,36 @@ def find_walk(robot: str | Path, params: Mapping[str, float], progress: bool = F
         progress: Show a progress bar for each trial.
 
     Returns:
-        The trials in order. All but the last one failed; the last one failed only if no parameters work.
+        The trials in order. All but the last one failed; the last one failed only if no parameters work. A trial with
+        an ``error`` is the last one.
     """
     trials: list[WalkTrial] = []
-    weak = ankles_limit_soles(load_robot(robot), ANKLE_SHARE)
-    for attempt in _attempts(params, weak):
+    for attempt in _attempts(robot, params):
         trials.append(walk_trial(robot, attempt, f"trial walk {len(trials) + 1}" if progress else ""))
         if trials[-1].walked or trials[-1].error:
             break
     return trials
 
 
-def _attempts(params: Mapping[str, float], weak: bool) -> Iterator[dict[str, float]]:
-    """Yield ``params`` and gentler ones; ``weak`` means that the ankles cannot use the whole sole."""
+def _attempts(robot: str | Path, params: Mapping[str, float]) -> Iterator[dict[str, float]]:
+    """Yield ``params`` and gentler ones, with ``ankle_share`` if the ankles cannot use the whole sole."""
     yield dict(params)
+    weak = _has_weak_ankles(robot)
     first = {**params, "ankle_share": ANKLE_SHARE} if weak else dict(params)
     if weak:
         yield first
-    period = float(np.sqrt(params["com_height"] / GRAVITY)) / (1.0 + DOUBLE)
+    period = float(np.sqrt(params["com_height"] / GRAVITY)) / (1.0 + DOUBLE_SUPPORT)
     for share, quick in GENTLER:
         speed, single = share * params["max_forward"], quick * period
         yield {**first, "max_forward": float(f"{speed:.2g}"), "single_support": float(f"{single:.2g}")}
+
+
+def _has_weak_ankles(robot: str | Path) -> bool:
+    """Return whether ``ankle_share`` makes a difference, and leaves something of the soles."""
+    try:
+        return ankles_limit_soles(load_robot(robot), ANKLE_SHARE)
+    except ConfigError:
+        return False
 
 
 def walk_trial(robot: str | Path, params: Mapping[str, float], label: str = "") -> WalkTrial:
@@ -125,35 +136,51 @@ def walk_trial(robot: str | Path, params: Mapping[str, float], label: str = "") 
     )
     try:
         prepared = prepare(RunConfig(robot=str(robot), controller_params=dict(params)), scenario)
-        return _walk(prepared, params, speed, label)
-    except (ConfigError, DivergenceError) as error:
+    except ConfigError as error:
         return WalkTrial(params, speed, 0.0, 0.0, error=str(error))
+    try:
+        run = Run(prepared)
+    except Exception as error:
+        return WalkTrial(params, speed, 0.0, 0.0, stop=_failure(prepared.guard, error))
+    return _walk(run, prepared.ticks, params, speed, label)
 
 
-def _walk(prepared: Prepared, params: Mapping[str, float], speed: float, label: str) -> WalkTrial:
-    run = Run(prepared)
+def _walk(run: Run, ticks: int, params: Mapping[str, float], speed: float, label: str) -> WalkTrial:
     verdict = run.rollout.verdict
     start = run.sim.q[:2].copy()
     distance = 0.0
-    for _ in ProgressBar(range(prepared.ticks), desc=label or None, unit="tick", disable=not label):
-        run.control()
-        run.step()
-        t = run.sim.t
-        distance = float(np.linalg.norm(run.sim.q[:2] - start))
-        walking = min(t - START, MARGIN * DISTANCE / speed)
-        if run.guard.fallen or verdict.fell_at is not None or (walking > CHECK and distance < BEHIND * speed * walking):
-            break
-    fell = run.guard.fallen or verdict.fell_at is not None
-    return WalkTrial(params, speed, distance, run.sim.t, fell, _reason(run) if fell else None)
+    try:
+        for _ in ProgressBar(range(ticks), desc=label or None, unit="tick", disable=not label):
+            run.control()
+            run.step()
+            distance = float(np.linalg.norm(run.sim.q[:2] - start))
+            walking = min(run.sim.t - START, MARGIN * DISTANCE / speed)
+            too_slow = walking > CHECK and distance < BEHIND * speed * walking
+            if run.guard.fallen or verdict.fell_at is not None or too_slow:
+                break
+    except Exception as error:
+        return WalkTrial(params, speed, distance, run.sim.t, stop=_failure(run.guard, error))
+    seconds, stop = run.sim.t, run.guard.reason
+    fell = verdict.fell_at is not None or (stop is not None and stop.kind is StopKind.TILTED)
+    reason = _reason(run) if fell or (stop is not None and not stop.kind.failed) else None
+    return WalkTrial(params, speed, distance, seconds, fell, reason, stop=str(stop) if stop and not fell else "")
+
+
+def _failure(guard: Guard, error: Exception) -> str:
+    """Return why an error ended a trial: that of the controller, or one of the simulation."""
+    if guard.reason is not None:
+        return str(guard.reason)
+    return str(error) if isinstance(error, BipedSimError) else f"{type(error).__name__}: {error}"
 
 
 def _reason(run: Run) -> FallReason | None:
     """Return the reason of a fall; the guard stops the controller before the body is on the ground."""
     verdict = run.rollout.verdict
     ticks = round(1.0 / run.sim.control_dt)
-    for _ in range(ticks):
-        if verdict.fell_at is not None:
-            return verdict.reason
-        run.control()
-        run.step()
-    return None
+    with suppress(Exception):
+        for _ in range(ticks):
+            if verdict.fell_at is not None:
+                break
+            run.control()
+            run.step()
+    return None if verdict.fell_at is None else verdict.reason

@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 from scipy.spatial import Delaunay
 
+from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
 from bipedsim.model import Robot, Sole, sole_placements
 from bipedsim.numerics import Array
@@ -40,7 +41,7 @@ def placed(sim: Standing, q: Array) -> Array:
         q: Free-flyer configuration (nq,).
 
     Raises:
-        ConfigError: There is no ground at the origin.
+        ConfigError: There is no ground at the origin, or the robot is still in it after ``ATTEMPTS``.
     """
     ground, touching = sim.ground, sim.reactions.touching
     q = ground.place(q)
@@ -53,6 +54,9 @@ def placed(sim: Standing, q: Array) -> Array:
         if depth <= CLEAR:
             break
         q[2] += depth
+    else:
+        problem = f"m after raising the robot {ATTEMPTS} times. Start on a more level part of the ground"
+        raise ConfigError(problem, f"{ground.source or 'ground'}: depth of the robot at the start", f"{depth:.3g}")
     return q
 
 

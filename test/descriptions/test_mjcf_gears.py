@@ -94,8 +94,9 @@ def test_a_driven_joint_has_the_torque_and_inertia_of_its_rotor_through_the_rati
         COUPLINGS.replace("0 0.25 0 0 0", "0 0.25 0.1 0 0"),
         DIFFERENTIAL.replace("-0.01 0.01", "-1 1"),
         DIFFERENTIAL.replace('first" coef="-0.2"', 'first" coef="0.2"'),
+        DIFFERENTIAL.replace('second" coef="-0.2"', 'second" coef="-0.1"'),
     ],
-    ids=["nonlinear", "loose", "one relation twice"],
+    ids=["nonlinear", "loose", "one relation twice", "loose at one joint"],
 )
 def test_other_couplings_are_no_gears(behind: str) -> None:
     m = mujoco.MjModel.from_xml_string(geared(behind, MOTORS))
@@ -109,3 +110,43 @@ def test_a_rotor_that_carries_a_body_is_no_rotor() -> None:
     names = {m.joint(j).name: j for j in range(m.njnt)}
     m.body_parentid[m.jnt_bodyid[names["yaw"]]] = m.jnt_bodyid[names["first"]]
     assert names["yaw"] not in find_gears(mujoco, m, {names["first"], names["second"]}).driven
+
+
+FINGER = {
+    "slides": ('name="first" axis="0 0 1"', 'name="first" type="slide" axis="0 0 1"'),
+    "CoM beside the axis": ('<inertial pos="0 0 0" mass="0.02"', '<inertial pos="0.01 0 0" mass="0.02"'),
+    "collides": ("</body>", '<geom size="0.01"/></body>'),
+}
+
+
+@pytest.mark.parametrize("change", FINGER.values(), ids=FINGER)
+def test_a_finger_is_no_rotor(change: tuple[str, str]) -> None:
+    first = rotor("first", "0 0.05 0.1")
+    assert change[0] in first
+    text = geared(COUPLINGS, MOTORS).replace(first, first.replace(*change))
+    m = mujoco.MjModel.from_xml_string(text)
+    names = {m.joint(j).name: j for j in range(m.njnt)}
+    gears = find_gears(mujoco, m, {names["first"], names["second"]})
+    assert gears.rotors == [names["second"]]
+
+
+def test_armature_of_actuators_counts_once_and_rotors_have_limits_of_force(tmp_path: Path) -> None:
+    motors = MOTORS.replace('name="m2"', 'name="m2" armature="0.002"')
+    text = geared(COUPLINGS.replace("0 0.25 0", "0 0.1 0"), motors).replace(
+        'name="second" axis="0 0 1"', 'name="second" axis="0 0 1" actuatorfrcrange="-0.5 0.5" stiffness="0.1"'
+    )
+    try:
+        m = mujoco.MjModel.from_xml_string(text)
+    except ValueError:
+        pytest.skip("this MuJoCo has no armature of actuators")
+    (tmp_path / "robot.xml").write_text(text)
+    made = import_robot(tmp_path / "robot.xml", tmp_path / "made")
+    assert made.robot is not None
+    turning = float(m.dof_M0[m.joint("second").dofadr[0]])
+    assert turning == pytest.approx(0.003 + 0.002 + INERTIA)
+    config = yaml.safe_load((made.folder / "robot.yaml").read_text())
+    assert config["armature"]["pitch"] == pytest.approx(0.01 + 10.0**2 * turning)
+    limits = dict(zip(made.robot.joint_names, made.robot.effort_limit, strict=True))
+    assert limits["pitch"] == pytest.approx(10.0 * 0.5)
+    dropped = (made.folder / "report.md").read_text()
+    assert dropped.count("'second'") >= 2

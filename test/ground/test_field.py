@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import math
+import os
 import struct
 import zlib
 from dataclasses import fields
@@ -98,6 +99,25 @@ def test_depth_and_pose_are_those_of_the_plane_below() -> None:
     np.testing.assert_allclose(ours.homogeneous, theirs.homogeneous, atol=1e-15)
     with pytest.raises(ConfigError):
         ground.pose_on(1.5, 0.0)
+
+
+@pytest.mark.parametrize("height", [-1.0, 0.5])
+@pytest.mark.parametrize("edge", [0.01, 0.12, 0.22])
+def test_a_hole_or_a_wall_near_the_start_does_not_tilt_it(height: float, edge: float) -> None:
+    grid = FieldGrid.of_size((2.0, 2.0), 0.05)
+    level = np.random.default_rng(1).uniform(-0.005, 0.005, grid.x.shape)
+    whole = Ground(field=HeightField(level, 0.05)).pose_on(0.0, 0.0)
+    pose = Ground(field=HeightField(np.where(grid.x > edge, height, level), 0.05)).pose_on(0.0, 0.0)
+    assert np.arccos(pose.rotation[2, 2]) < np.radians(3.0)
+    assert pose.translation[2] == pytest.approx(whole.translation[2], abs=0.01)
+
+
+def test_on_the_tip_of_a_needle_the_start_is_level() -> None:
+    heights = np.zeros((41, 41))
+    heights[20, 20] = 1.0
+    pose = Ground(field=HeightField(heights, 0.05)).pose_on(0.01, 0.0)
+    assert pose.rotation[2, 2] == pytest.approx(1.0)
+    assert pose.translation[2] == pytest.approx(0.8)
 
 
 def test_field_and_patches_are_one_ground() -> None:
@@ -336,6 +356,31 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(ConfigError):
             make_ground({"field": values}, "here")
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Terrains)])
+@pytest.mark.parametrize("shape", [(5, 1), (1, 5), (0, 5)])
+def test_generators_on_a_line_are_refused(tmp_path: Path, name: str, shape: tuple[int, int]) -> None:
+    np.save(tmp_path / "line.npy", np.zeros(shape))
+    with refusal(place="field: heights"):
+        make_ground({"field": {"file": str(tmp_path / "line.npy"), name: {}}}, "here")
+
+
+def test_a_pipe_is_refused_without_a_wait(tmp_path: Path) -> None:
+    for name in ("a.npy", "b.png"):
+        os.mkfifo(tmp_path / name)
+        with refusal(place="field: file"):
+            get_ground(tmp_path / name)
+
+
+def test_suffixes_have_any_letter_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "h.TIF").write_bytes(zlib.decompress(base64.b64decode(BY_GDAL)))
+    Image.fromarray(np.zeros((3, 4), dtype=np.uint8)).save(tmp_path / "h.PNG")
+    for name, shape in {"h.TIF": (5, 4), "h.PNG": (4, 3)}.items():
+        field = get_ground(name).field
+        assert field is not None
+        assert field.heights.shape == shape
 
 
 def test_a_field_is_saved_with_its_ground() -> None:

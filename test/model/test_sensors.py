@@ -48,6 +48,7 @@ def test_the_robots_that_come_along_have_none() -> None:
         ({"a": SWITCH | {"foot": "middle"}}, "sensors.a.foot", "'middle'"),
         ({"a": SWITCH | {"frame": "l_sole"}}, "frame", "'l_sole'"),
         ({"a": SWITCH | {"threshold": -1.0}}, "sensors.a.threshold", "-1.0"),
+        ({"a": IMU | {"threshold": 20.0}}, "threshold", "20.0"),
         ({"two words": IMU}, "sensors.two words", "'two words'"),
         ({"größe": IMU}, "sensors.größe", "'größe'"),
         ({"1st": IMU}, "sensors.1st", "'1st'"),

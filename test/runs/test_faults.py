@@ -250,6 +250,14 @@ def test_a_joint_that_is_none_is_refused() -> None:
         FaultSchedule([Fault(part="drives", does="scaled", joint="l_kne", amount=0.5)], ROBOT, DT, 0)
 
 
+@pytest.mark.parametrize("part", ["imus", "switches"])
+def test_parts_that_a_robot_does_not_have_are_refused(part: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        FaultSchedule([Fault(part=part)], load_robot("biped14"), DT, 0)
+    assert caught.value.value == part
+    FaultSchedule([Fault(part=part)], ROBOT, DT, 0)
+
+
 LOSSY = Fault(part="imu", does="lost", share=0.3)
 
 

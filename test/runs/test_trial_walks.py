@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
+import numpy as np
 import pytest
 
+from bipedsim.analysis import FallKind
+from bipedsim.control.walking.zmp import ZmpController
+from bipedsim.errors import ConfigError
 from bipedsim.model import ROBOTS
 from bipedsim.runs import WalkTrial, find_walk, walk_trial
 from bipedsim.runs.trial_walks import ANKLE_SHARE, GENTLER
@@ -63,9 +68,11 @@ def test_a_trial_is_a_walk_in_simulation(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.long
-def test_a_trial_ends_at_a_fall(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trial_ends_when_the_controller_gives_up_and_has_the_reason_of_the_fall() -> None:
     trial = walk_trial(TALOS, {**PARAMS, "friction": 1e-3, "stance_weight": 0.0})
-    assert trial.fell
+    assert trial.stop
+    assert trial.reason is not None
+    assert trial.reason.kind is FallKind.SLIP
     assert not trial.walked
     assert trial.seconds < 10.0
 
@@ -75,3 +82,51 @@ def test_parameters_that_zmp_refuses_are_an_error_and_no_fall() -> None:
     assert trial.error
     assert not trial.fell
     assert not trial.walked
+
+
+def test_ankles_are_asked_only_after_a_failure_and_may_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = outcomes(monkeypatch, False)
+
+    def refuse(robot: object, share: float) -> bool:
+        assert len(tried) == 1
+        raise ConfigError("nothing is left")
+
+    monkeypatch.setattr("bipedsim.runs.trial_walks.ankles_limit_soles", refuse)
+    find_walk(TALOS, PARAMS)
+    assert len(tried) == 1 + len(GENTLER)
+    assert not any("ankle_share" in params for params in tried)
+
+
+def test_an_exception_of_the_controller_is_a_failed_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    update = ZmpController.update
+
+    def failing(self: Any, observation: Any) -> Any:
+        if observation.t > 0.05:
+            raise np.linalg.LinAlgError("Singular matrix")
+        return update(self, observation)
+
+    monkeypatch.setattr(ZmpController, "update", failing)
+    trials = find_walk(TALOS, PARAMS)
+    assert len(trials) > 1
+    for trial in trials:
+        assert "LinAlgError" in trial.stop
+        assert 0.0 < trial.seconds < 0.1
+        assert not any((trial.fell, trial.error, trial.walked))
+
+
+@pytest.mark.parametrize("value", ["nan", "gave up"])
+def test_a_stop_is_no_fall(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    update = ZmpController.update
+
+    def failing(self: Any, observation: Any) -> Any:
+        command = update(self, observation)
+        if value == "nan":
+            command.tau_joint[0] = np.nan
+        else:
+            self.fallen = True
+        return command
+
+    monkeypatch.setattr(ZmpController, "update", failing)
+    trial = walk_trial(TALOS, PARAMS)
+    assert trial.stop
+    assert not any((trial.fell, trial.error, trial.walked))

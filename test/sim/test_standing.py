@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bipedsim.control import make_controller
+from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground, HeightField, get_ground, make_ground
 from bipedsim.model import foot_poses, load_robot
 from bipedsim.sim import Simulator, placed
@@ -57,6 +58,12 @@ def test_starts_elsewhere_are_those_of_the_ground(name: str) -> None:
     level = make_ground({"field": {"sloped": {"slope": 0.1}}}, "field")
     q = placed(Simulator(ROBOT, level), ROBOT.q_nominal)
     np.testing.assert_allclose(q, level.place(ROBOT.q_nominal), atol=1e-12)
+
+
+def test_a_robot_that_cannot_be_raised_out_of_the_ground_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bipedsim.sim.standing._sole_depth", lambda robot, ground, q: 0.01)
+    with pytest.raises(ConfigError):
+        placed(Simulator(ROBOT, rough(0.03, 0)), ROBOT.q_nominal)
 
 
 @pytest.mark.long

@@ -24,7 +24,7 @@ def sole_polygons(robot: Robot, share: float) -> list[Array]:
 
     A robot on one foot loads its ankle with the weight times the distance of the centre of pressure from the axis of
     the joint. The polygon is the part of the sole where this torque is at most ``share`` of the effort limit, in the
-    standing posture.
+    standing posture. Passive ankles do not limit it.
 
     Args:
         robot: The robot.
@@ -56,9 +56,12 @@ def _clipped(robot: Robot, data: pin.Data, sole: Sole, place: pin.SE3, share: fl
     polygon, up = sole.vertices - sole.centre, place.rotation[:, 2]
     centre = place.act(np.append(sole.centre, 0.0))
     leg = list(robot.model.supports[sole.joint_id])[2:]
+    actuated = list(robot.idx_v)
     top = (data.oMi[leg[0]].translation - centre) @ up
     for joint in leg:
         column = robot.model.joints[joint].idx_v
+        if column not in actuated:
+            continue
         axis = pin.getJointJacobian(robot.model, data, joint, pin.LOCAL_WORLD_ALIGNED)[3:, column]
         arm = centre - data.oMi[joint].translation
         if -arm @ up > _LOW * top or np.linalg.norm(np.cross(axis, up)) < _LEVEL:
@@ -66,7 +69,7 @@ def _clipped(robot: Robot, data: pin.Data, sole: Sole, place: pin.SE3, share: fl
         # The torque of a vertical force f at p about the axis a through o is f (up x a) (p - o).
         gradient = robot.weight * np.cross(up, axis)
         slope = gradient @ place.rotation[:, :2]
-        limit = share * robot.effort_limit[list(robot.idx_v).index(column)]
+        limit = share * robot.effort_limit[actuated.index(column)]
         for sign in (1.0, -1.0):
             polygon = below(polygon, sign * slope, limit - sign * float(gradient @ arm))
     if area(polygon) < _LEAST_AREA:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 SLOWEST = 2.34
 """omega T of the slowest steps: 0.70 s with h = 0.88 m."""
-DOUBLE = 0.08
+DOUBLE_SUPPORT = 0.08
 """Time of double over single support; more time in single support reduces the torque of the swing leg."""
 
 
@@ -55,8 +55,8 @@ class Cadence:
         """
         slowest, ratio, speed = self._slowest, self._ratio, abs(speed)
         period = slowest if speed * slowest * slowest < ratio else math.sqrt(ratio / speed)
-        single = self._single or period / (1.0 + DOUBLE)
-        return StepTiming(single, self._double or DOUBLE * single)
+        single = self._single or period / (1.0 + DOUBLE_SUPPORT)
+        return StepTiming(single, self._double or DOUBLE_SUPPORT * single)
 
     def speed(self, length: float) -> float:
         """Return the walking speed [m/s] at which steps have this ``length`` [m]."""
@@ -64,5 +64,5 @@ class Cadence:
         if self._single:
             return slow
         # length = speed double + root sqrt(speed)
-        root = math.sqrt(self._ratio) / (1.0 + DOUBLE if self._double else 1.0)
+        root = math.sqrt(self._ratio) / (1.0 + DOUBLE_SUPPORT if self._double else 1.0)
         return float(max(slow, (2.0 * length / (root + math.sqrt(root * root + 4.0 * self._double * length))) ** 2))

@@ -47,3 +47,8 @@ def test_the_weight_at_the_edge_of_the_usable_part_loads_the_ankle_pitch_by_its_
 def test_ankles_without_torque_leave_nothing_of_the_soles() -> None:
     with pytest.raises(ConfigError):
         sole_polygons(weak(1e-9), 0.5)
+
+
+def test_passive_ankles_do_not_limit_the_soles() -> None:
+    robot = load_robot("parallel_ankles")
+    assert not ankles_limit_soles(robot, 0.01)
