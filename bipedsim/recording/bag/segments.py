@@ -83,8 +83,8 @@ class TopicMessages:
             joints: The joint states.
             earlier: Previous messages of the topic. They show its usual latency if all messages here are late.
         """
-        known = self.times() if earlier is None else TopicMessages.joined([earlier, self.times()])
-        theirs, ours = comparable_times(known, joints)
+        seen = self.times() if earlier is None else TopicMessages.joined([earlier, self.times()])
+        theirs, ours = comparable_times(seen, joints)
         first = np.searchsorted(ours, theirs[-len(self) :], side="left")
         known = first < len(joints)
         return replace(self.rows(as_slice(known)), stamp=joints.stamp[first[known]], stamped=True, leads=False)

@@ -45,7 +45,7 @@ def test_a_topic_that_dds_sends_again_stays_in_its_segments(late: int) -> None:
 @pytest.mark.parametrize("every", [1000, 700])
 def test_late_messages_without_stamps_get_the_row_before_which_they_were_sent(every: int) -> None:
     """Switch messages precede their joint states by 0.1 ms. Those sent in 5 s to 8 s are received at 8 s."""
-    stamp = np.arange(0, 15_000, 5)
+    stamp = np.arange(0, 15_000, 5, dtype=np.int64)
     sent = stamp * MS - MS // 10
     arrived = np.where((stamp >= 5000) & (stamp < 8000), 8000 * MS - MS // 10, sent)
     segments, taken = Segments(), []
@@ -54,8 +54,8 @@ def test_late_messages_without_stamps_get_the_row_before_which_they_were_sent(ev
         rows = (stamp >= begin) & (stamp < begin + every)
         segments.add(JOINT_STATES, messages(list(stamp[rows]), list(stamp[rows])))
         received = (arrived >= begin * MS - MS // 10) & (arrived < now - MS // 10)
-        values = {LABELLED: stamp[received, None] * 1.0}
-        blank = np.zeros(received.sum(), dtype=np.int64)
+        values = {LABELLED: stamp[received, None].astype(np.float64)}
+        blank = np.zeros(int(received.sum()), dtype=np.int64)
         segments.add(SWITCH, TopicMessages(arrived[received], sent[received], blank, values, leads=True))
         taken += list(segments.rows(now))
     for block in [*taken, *segments.rows(END)]:
