@@ -297,6 +297,9 @@ def test_a_missing_number_counts_as_no_force(token: str, tmp_path: Path) -> None
         ("Sampling Rate (kHz),1", 0),
         ("Rate: 1 kHz", 0),
         ("Rate,1000 Hz\nAnalog rate,1000", 0),
+        ("PowerLab sampling rate,1000\nPower-line frequency,50\nPower line freq,60", 0),
+        ("Sampling Freq (Hz),1000\nCutoff Freq (Hz),20", 0),
+        ("Freq.,1000", 0),
         ('Rate (Hz),"1,000"', 0),
         ('Rate (Hz),"1,000.00"', 0),
     ],
@@ -324,6 +327,26 @@ def test_a_rate_that_is_not_certain_is_refused(header: str, place: str, tmp_path
     (tmp_path / "trial.csv").write_text(text, encoding="utf-8")
     with refusal(RecordingError, place=place):
         read_trial(tmp_path / "trial.csv")
+
+
+def test_a_missing_rate_names_the_other_rates(tmp_path: Path) -> None:
+    header = "Cutoff Frequency,20\nRate (kB/s),35"
+    text = netforce(f"{header}\nFx,Fy,Fz,Mx[N.mm],My[N.mm],Mz[N.mm]\n")[0]
+    (tmp_path / "trial.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(RecordingError) as caught:
+        read_trial(tmp_path / "trial.csv")
+    assert all(part in str(caught.value) for part in ("Cutoff Frequency", "20", "Rate (kB/s)", "35"))
+
+
+@pytest.mark.parametrize("rate", ["1.000", "1,000"])
+def test_a_rate_beside_a_table_without_decimals_is_ambiguous(rate: str, tmp_path: Path) -> None:
+    person = Person()
+    numbers = np.rint(np.hstack([person.force, person.moment([0.0, 0.0, 0.0])])).astype(int)
+    text = f"Rate: {rate}\nFx\tFy\tFz\tMx[N.m]\tMy[N.m]\tMz[N.m]\n"
+    text += "".join("\t".join(map(str, row)) + "\n" for row in numbers.tolist())
+    (tmp_path / "trial.txt").write_text(text, encoding="utf-8")
+    with refusal(RecordingError, place="line 1, Rate"):
+        read_trial(tmp_path / "trial.txt")
 
 
 @pytest.mark.parametrize(("rate", "decimal"), [("1.000", ","), ("1,000", "."), ("1000,0", "."), ("1000", ",")])
