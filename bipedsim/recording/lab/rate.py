@@ -65,9 +65,10 @@ def sampling_rate(
         RecordingError: Two rates of the same rank differ, or thousands separators of a rate are ambiguous.
     """
     if lone:
-        alone = [row[0] for row in head if row and not any(row[1:]) and np.isfinite(number(row[0]))]
-        if alone and number(alone[-1]) > 0.0:
-            return number(alone[-1])
+        alone = [(line, row[0]) for line, row in enumerate(head, 1) if row and not any(row[1:])]
+        alone = [(line, cell) for line, cell in alone if np.isfinite([number(cell), number(cell, ",")]).any()]
+        if alone and (value := _hertz(alone[-1][1], "", marks[1], f"{path}: line {alone[-1][0]}")) > 0.0:
+            return value
     rates = sorted(_rates(path, head, *marks), key=lambda rate: rate.rank)
     if not rates:
         return None
@@ -129,7 +130,7 @@ def _hertz(text: str, key: str, decimal: str, where: str) -> float:
     scale = UNITS.get((match["unit"] or (unit["unit"] if unit else "")).strip(" []()").lower(), 0.0)
     if len(set(marks)) == 2:
         # The last mark is the decimal one, as in 1,000.00.
-        digits = digits.replace(marks[0], "").replace(marks[-1], ".")
+        digits, marks = digits.replace(marks[0], ""), marks[-1:]
     elif marks and GROUPED[marks[0]].fullmatch(digits):
         if not decimal:
             raise ambiguous(where, digits)

@@ -204,7 +204,7 @@ def _content(lines: list[str]) -> str:
 
 
 def _is_number(cell: str) -> bool:
-    return bool(np.isfinite(number(cell.replace(",", "."))))
+    return any(np.isfinite(number(cell, mark)) for mark in ".,")
 
 
 def _has_force(line: str) -> bool:
