@@ -19,7 +19,12 @@ from .fields import (
     part_of as part_of,
     without_prefix as without_prefix,
 )
-from .files import check_readable as check_readable, open_file as open_file, unreadable as unreadable
+from .files import (
+    check_readable as check_readable,
+    open_file as open_file,
+    unreadable as unreadable,
+    write_whole as write_whole,
+)
 from .html import facts as facts
 from .json_text import to_json as to_json
 from .live import (

@@ -1,14 +1,14 @@
-"""Open the files that a user names; an error states the reason of the operating system."""
+"""Open and write the files that a user names; an error states the reason of the operating system."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from bipedsim.errors import BipedSimError, ConfigError, shown
+from bipedsim.errors import BipedSimError, ConfigError, RecordingError, shown
 
 
 @contextmanager
@@ -51,3 +51,28 @@ def unreadable(path: Path, error: Exception, kind: type[BipedSimError] = ConfigE
     """Return the error of a file that cannot be read, with the reason of the operating system."""
     # A file name can be invalid: too long, or with a NUL character.
     return kind(f"cannot be read ({getattr(error, 'strerror', error)})", shown(str(path))[1:-1])
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file atomically, so that the disk contains either the complete new file or the old one.
+
+    Raises:
+        RecordingError: The file cannot be written to the disk.
+    """
+    # A link keeps its target.
+    target = Path(os.path.realpath(path))
+    new = target.with_name(f".{target.name}")
+    try:
+        with new.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(new, target)
+    except OSError as error:
+        with suppress(OSError):
+            new.unlink()
+        raise RecordingError(
+            f"cannot be written ({error.strerror}). An earlier file is kept. Free disk space or name another place, "
+            "then repeat the command",
+            path,
+        ) from error

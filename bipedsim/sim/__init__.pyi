@@ -27,7 +27,7 @@ from .monitors import JOINT as JOINT, MONITORS as MONITORS, Monitors as Monitors
 from .objects import Objects as Objects
 from .participant import Participant as Participant, Simulation as Simulation
 from .pushes import Pushes as Pushes
-from .scan_frame import scan_points as scan_points
+from .scan_frame import VerticalFromImu as VerticalFromImu, scan_points as scan_points
 from .simulator import Simulator as Simulator, announced_events as announced_events, whole_ratio as whole_ratio
 from .snapshot import Snapshot as Snapshot
 from .standing import placed as placed

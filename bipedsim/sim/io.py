@@ -37,7 +37,8 @@ class Observation:
         height_scan: (S,) height of the base above the ground at the points of the sensor [m], ``inf`` where there is
             no ground; empty unless the simulation was asked for it (:class:`bipedsim.sim.Simulator`).
         scan_up: (3,) vertical in the axes of the base at the time of ``height_scan``, without which a scan has no
-            points in the base frame (:func:`bipedsim.sim.scan_points`); empty without a scan.
+            points in the base frame (:func:`bipedsim.sim.scan_points`); empty without a scan. ``controller_node``
+            computes it from IMU and joints, with their errors.
         imus: (M, 10) of each IMU in ``Robot.imus``: orientation, angular velocity and specific force, as above, in its
             own frame.
         contact_switches: (W,) 1 if the switch of ``Robot.contact_switches`` is closed, 0 if it is open, NaN before its

@@ -8,6 +8,7 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
+from bipedsim.config import write_whole
 from bipedsim.errors import RecordingError
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
@@ -42,7 +43,7 @@ def image(png: bytes, alternative: str) -> str:
 
 
 def write_page(path: Path, title: str, parts: Iterable[str]) -> None:
-    """Write a page.
+    """Write a page. If this fails, an earlier page remains as it was.
 
     Args:
         path: .html; missing folders are created.
@@ -61,6 +62,6 @@ def write_page(path: Path, title: str, parts: Iterable[str]) -> None:
     )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(page, encoding="utf-8")
     except OSError as error:
         raise RecordingError(f"the page cannot be written ({error.strerror})", path) from error
+    write_whole(path, page.encode())

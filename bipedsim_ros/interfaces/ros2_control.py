@@ -18,8 +18,12 @@ RATE = 1000
 def description(robot: Robot) -> str:
     """Return the URDF of a robot with its ``<ros2_control>`` element; mesh names are paths of this machine."""
     if "<ros2_control" in robot.urdf_xml:
-        why = "it has one already"
-        raise ConfigError(f"cannot take a <ros2_control> element: {why}", "robot", robot.urdf_path)
+        raise ConfigError(
+            "has a <ros2_control> element already, which the simulator publishes as it is. Only controllers.yaml is "
+            "needed: write it for these joints, with that of `bipedsim ros2-control biped14 FOLDER` as an example",
+            "robot",
+            robot.urdf_path,
+        )
     return controlled_urdf(robot)
 
 

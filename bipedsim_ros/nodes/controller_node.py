@@ -29,7 +29,7 @@ from bipedsim.errors import EXIT_FAILED, EXIT_USAGE, ConfigError, MeasurementErr
 from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Array, Indices, announced, is_finite
 from bipedsim.recording.bag import NS_PER_S
-from bipedsim.sim import Observation
+from bipedsim.sim import Observation, VerticalFromImu
 from bipedsim_ros.loop import (
     LONGEST_WAIT_NS,
     Background,
@@ -199,7 +199,7 @@ def _sensor_readers(
     for sole, wrench in zip(robot.soles, o.foot_wrench, strict=True):
         reads.append((topics.ANKLE_WRENCH, sole.name, partial(WrenchReader(ft_sign).read, wrench=wrench)))
     if height_points is not None:
-        o.height_scan = np.full(len(height_points), np.nan)
+        o.height_scan, o.scan_up = np.full(len(height_points), np.nan), np.full(3, np.nan)
         reads.append((topics.HEIGHT_SCAN, "", partial(HeightScanReader(height_points).read, observation=o)))
     named = topics.of_sensors(robot)
     for imu, row in zip(robot.imus, o.imus, strict=True):
@@ -247,6 +247,11 @@ class ControllerNode:
         for topic, foot, read in reads:
             subscription = self._inbox.subscribe(topic, foot)
             self._sensors.append(_Sensor(subscription, subscription.topic_name, read))
+        self._scan = next(
+            (s for s, (topic, *_) in zip(self._sensors, reads, strict=True) if topic is topics.HEIGHT_SCAN), None
+        )
+        self._vertical = VerticalFromImu(robot) if self._scan is not None else None
+        self._scan_heard = -1
         self._inputs = ControllerInputs(
             self._inbox,
             self._guard,
@@ -384,6 +389,16 @@ class ControllerNode:
                     self._missing.discard(sensor.topic)
                 sensor.heard = self._states
 
+    def _fill_vertical(self) -> None:
+        """Compute the vertical of a new height scan from the joint states and the newest message of the IMU."""
+        scan, vertical = self._scan, self._vertical
+        if scan is None or vertical is None:
+            return
+        # The first scan may arrive before the IMU's first message.
+        if scan.heard > self._scan_heard or not is_finite(self._observation.scan_up):
+            vertical.fill(self._observation)
+            self._scan_heard = scan.heard
+
     def _read(self, topic: str, read: Callable[[bytes], None], data: bytes) -> bool:
         """Read a message; return whether it is valid."""
         try:
@@ -445,6 +460,7 @@ class ControllerNode:
         if not self._read(topics.JOINT_STATES.name, self._read_states, data):
             self._skipped += 1
             return
+        self._fill_vertical()
         now = self._reader.t_ns
         last = self._last_stamp
         if last is not None and now < last:

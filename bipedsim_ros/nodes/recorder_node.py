@@ -23,7 +23,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -112,12 +112,13 @@ class RecorderParams:
         yield from wrong_sign(self.ft_sign)
 
 
-def _robot_topics(name: str, feet: Sequence[str]) -> tuple[list[str], dict[str, Topic]]:
+def _robot_topics(name: str, feet: Sequence[str], warn: Callable[[str], object]) -> tuple[list[str], dict[str, Topic]]:
     """Return the feet, and the topic of each additional sensor by its name.
 
     Args:
         name: Robot name or file; empty if it is unknown.
         feet: Names of the feet if the user gave them. The robot may then be unknown on this machine.
+        warn: Receives a warning if the robot cannot be loaded and ``feet`` are given.
 
     Raises:
         ConfigError: The robot cannot be loaded, and ``feet`` are not given.
@@ -128,10 +129,14 @@ def _robot_topics(name: str, feet: Sequence[str]) -> tuple[list[str], dict[str, 
 
     try:
         robot = load_robot(name)
-    except ConfigError:
-        if feet:
-            return list(feet), {}
-        raise
+    except ConfigError as error:
+        if not feet:
+            raise
+        warn(
+            f"robot = {name!r} cannot be loaded: {error}. Its additional IMUs and contact switches are not recorded. "
+            "Correct the robot, or add their topics with the parameter topics, such as '+/shank_imu/data'"
+        )
+        return list(feet), {}
     return list(feet) or [sole.name for sole in robot.soles], topics.of_sensors(robot)
 
 
@@ -220,7 +225,7 @@ class Recorder:
         self.absent: Counter[str] = Counter()  # lost or dropped messages by topic
         self._node = node
         self._unreadable: set[str] = set()
-        feet, sensors = _robot_topics(params.robot, params.feet)
+        feet, sensors = _robot_topics(params.robot, params.feet, node.get_logger().warning)
         self._feet = feet
         self._sensor_topics = {row.name for row in sensors.values()}
         rows = [row for row in TOPICS.values() if row.recorded]
@@ -274,7 +279,7 @@ class Recorder:
     def shared(self) -> list[str]:
         """Topics that belong to one robot or one controller, but on which several nodes published."""
         rows = [row for row in TOPICS.values() if row.expected or row in topics.COMMAND_KINDS]
-        exclusive = {name for row in rows for name in row.names(self._feet)}
+        exclusive = {name for row in rows for name in row.names(self._feet)} | self._sensor_topics
         return sorted(name for name, source in self._subscriptions.items() if source.shared and name in exclusive)
 
     @property

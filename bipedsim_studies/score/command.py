@@ -54,7 +54,7 @@ def main(args: argparse.Namespace) -> int:
     """Score the controller and print the results."""
     from dataclasses import asdict
 
-    from bipedsim.config import from_folder, to_json
+    from bipedsim.config import from_folder, to_json, write_whole
     from bipedsim.contact import CONTACT_MODELS
     from bipedsim.errors import EXIT_FAILED, EXIT_OK
     from bipedsim.model import robot_file
@@ -69,7 +69,6 @@ def main(args: argparse.Namespace) -> int:
         read_rows,
         run_with_options,
         same_lines,
-        write_whole,
     )
 
     subject = chosen(args, RunConfig)

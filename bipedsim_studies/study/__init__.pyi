@@ -32,7 +32,6 @@ from .results import (
     read_about as read_about,
     read_rows as read_rows,
     wilson as wilson,
-    write_whole as write_whole,
 )
 from .search import Threshold as Threshold, threshold as threshold
 from .study_run import run_study as run_study, run_with_options as run_with_options

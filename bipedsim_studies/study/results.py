@@ -15,7 +15,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from bipedsim.config import changes, to_json
+from bipedsim.config import changes, to_json, write_whole
 from bipedsim.errors import ConfigError, RecordingError, install, some
 from bipedsim_studies.study.config import StudyPlan
 from bipedsim_studies.study.trial import FAILED
@@ -148,23 +148,6 @@ class Results:
             raise _write_error(self.folder / JOURNAL, error) from error
         write_whole(path, buffer.getvalue().to_pybytes())
         return path
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file atomically, so that the disk contains either the complete new file or the old one.
-
-    Raises:
-        RecordingError: The file cannot be written to the disk.
-    """
-    new = path.with_name(f".{path.name}")
-    try:
-        with new.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(new, path)
-    except OSError as error:
-        raise _write_error(path, error) from error
 
 
 def _write_error(path: Path, error: OSError) -> RecordingError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 
 import numpy as np
 import pinocchio as pin
@@ -13,7 +14,7 @@ from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground, HeightField, make_ground
 from bipedsim.model import load_robot
 from bipedsim.runs.faults import Fault, FaultSchedule
-from bipedsim.sim import Simulator, scan_grid, scan_points
+from bipedsim.sim import Observation, Simulator, VerticalFromImu, scan_grid, scan_points
 
 ROBOT = load_robot("biped14")
 POINTS = scan_grid((1.6, 1.0), 0.1, True)
@@ -53,6 +54,33 @@ def test_points_in_the_base_frame_are_on_the_ground(at: tuple[float, float], tur
     world = scan_points(POINTS, seen.height_scan, seen.scan_up) @ base.rotation.T + base.translation
     np.testing.assert_allclose(world[:, 2], ROUGH.height(*world[:, :2].T), atol=1e-9)
     np.testing.assert_allclose(np.hypot(*(world[:, :2] - at).T), np.hypot(*POINTS.T), atol=1e-12)
+
+
+@pytest.mark.parametrize("joint", [1, 5])
+def test_the_vertical_follows_from_the_imu_and_the_joints(joint: int) -> None:
+    """Also of an IMU on a leg."""
+    placement = pin.SE3(pin.exp3(np.array([0.3, -0.5, 0.2])), np.zeros(3))
+    robot = dataclasses.replace(ROBOT, imu_joint_id=joint, placement_joint_imu=placement)
+    sim, vertical = Simulator(robot, height_scan=POINTS), VerticalFromImu(robot)
+    rng = np.random.default_rng(2)
+    for _ in range(3):
+        q = robot.q_nominal + 0.2 * rng.normal(size=robot.model.nq)
+        q[:7] = pin.SE3ToXYZQUAT(pin.SE3(pin.exp3(rng.normal(size=3)), np.array([0.0, 0.0, 3.0])))
+        seen = sim.reset(q).copy()
+        expected = seen.scan_up.copy()
+        seen.scan_up.fill(np.nan)
+        vertical.fill(seen)
+        np.testing.assert_allclose(seen.scan_up, expected, atol=1e-12)
+    seen.imu_orientation.fill(np.nan)
+    vertical.fill(seen)
+    assert np.isnan(seen.scan_up).all()
+
+
+def test_an_observation_without_a_scan_has_no_points() -> None:
+    seen = Observation.of_robot(ROBOT)
+    with pytest.raises(ConfigError) as refused:
+        scan_points(POINTS, np.ones(len(POINTS)), seen.scan_up)
+    assert refused.value.place == "up"
 
 
 def test_points_without_ground_and_with_a_vertical_base() -> None:

@@ -13,6 +13,7 @@ from bipedsim.config.fields import param
 from bipedsim.errors import ConfigError, MeasurementError
 from bipedsim.model import Robot, joint_gains
 from bipedsim.sim.io import Command, Observation
+from bipedsim.sim.scan_frame import scan_points
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,18 @@ class EchoSensors(Echo):
     def update(self, observation: Observation) -> Command:
         """Echo."""
         self._command.tau_joint[:12] = [*observation.imus[1], *observation.contact_switches]
+        return self._command
+
+
+class EchoScan(Echo):
+    """Returns the points of a height scan in the frame of the base as torques."""
+
+    height_points = np.array([[0.1, 0.0], [0.0, 0.2], [0.3, 0.1]])
+
+    def update(self, observation: Observation) -> Command:
+        """Echo."""
+        points = scan_points(self.height_points, observation.height_scan, observation.scan_up)
+        self._command.tau_joint[:9] = points.ravel()
         return self._command
 
 

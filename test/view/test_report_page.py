@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import resource
 import shlex
+import signal
 from html import unescape
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from bipedsim.config import to_json
 from bipedsim.errors import RecordingError
 from bipedsim.recording import Recording
 from bipedsim.view import report
+from bipedsim.view.html_page import write_page
 
 
 @pytest.fixture(scope="module")
@@ -130,3 +133,23 @@ def test_report_brings_the_page_that_plays_the_run(stood: Path, tmp_path: Path) 
     assert main(["report", str(stood), "-o", str(tmp_path / "sent.html"), "--view"]) == 0
     assert 'href="stood%20up.html"' in (tmp_path / "sent.html").read_text(encoding="utf-8")
     assert "<canvas" in (page := (tmp_path / "stood up.html").read_text(encoding="utf-8")) or "viser" in page
+
+
+def test_a_full_disk_leaves_the_earlier_page(tmp_path: Path) -> None:
+    page, linked = tmp_path / "page.html", tmp_path / "linked.html"
+    write_page(page, "first", ["text"])
+    first = page.read_bytes()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[0][1]))
+    try:
+        with refusal(RecordingError, place=page):
+            write_page(page, "second", ["text" * 10_000])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before[0])
+        signal.signal(signal.SIGXFSZ, before[1])
+    assert page.read_bytes() == first
+    assert list(tmp_path.iterdir()) == [page]
+    linked.symlink_to(page)
+    write_page(linked, "second", ["text"])
+    assert linked.is_symlink()
+    assert page.read_bytes() != first

@@ -177,6 +177,8 @@ class BagRows:
         notes = [self._bag.recovered] if self._bag.recovered else []
         notes += self._losses()
         notes += [f"{topic} has no columns: {why}" for topic, why in sorted(self._decoders.without_columns.items())]
+        if error := self._decoders.sensors.error:
+            notes.append(f"the names of additional sensors in the bag are not used, but those of their topics: {error}")
         lost = {name: self._bag.custom_data.get(name, "0") for name in ("lost", "dropped")}
         if set(lost.values()) != {"0"}:
             counts = " and ".join(f"{count} {name}" for name, count in lost.items())

@@ -77,8 +77,17 @@ def json_object(message: bytes) -> dict[str, Any]:
     Raises:
         RecordingError: The string is not a JSON object.
     """
+    return object_of(text(message))
+
+
+def object_of(json_text: str) -> dict[str, Any]:
+    """Return a JSON object.
+
+    Raises:
+        RecordingError: The text is not a JSON object.
+    """
     try:
-        content = json.loads(text(message))
+        content = json.loads(json_text)
     except (ValueError, RecursionError) as error:
         raise RecordingError(f"it is not valid JSON: {error}") from error
     if not isinstance(content, dict):

@@ -66,13 +66,26 @@ class TopicMessages:
         )
         return cls(arrived, sent, stamp, values, parts[0].stamped, parts[0].leads)
 
-    def stamped_by(self, joints: TopicMessages) -> TopicMessages:
+    def times(self) -> TopicMessages:
+        """Return times and stamps of the messages without their numbers."""
+        return replace(self, values={})
+
+    def newest(self, duration: int) -> TopicMessages:
+        """Return a copy of the messages that arrived in the last ``duration`` [ns] before the last message."""
+        return self.rows(np.flatnonzero(self.arrived >= self.arrived[-1] - duration))
+
+    def stamped_by(self, joints: TopicMessages, earlier: TopicMessages | None = None) -> TopicMessages:
         """Return messages without stamps, each with the stamp of the first of ``joints`` that was not sent before it.
 
         A message that all joint states precede is left out. The clock is that of :func:`comparable_times`.
+
+        Args:
+            joints: The joint states.
+            earlier: Previous messages of the topic. They show its usual latency if all messages here are late.
         """
-        theirs, ours = comparable_times(self, joints)
-        first = np.searchsorted(ours, theirs, side="left")
+        seen = self.times() if earlier is None else TopicMessages.joined([earlier, self.times()])
+        theirs, ours = comparable_times(seen, joints)
+        first = np.searchsorted(ours, theirs[-len(self) :], side="left")
         known = first < len(joints)
         return replace(self.rows(as_slice(known)), stamp=joints.stamp[first[known]], stamped=True, leads=False)
 
@@ -107,8 +120,10 @@ class Segments:
         self._waiting: dict[str, TopicMessages] = {}
         self._open: deque[_Segment] = deque()
         self._last_stamp: dict[str, int] = {}
-        # The last joint states that a segment has claimed.
-        self._last_joints: TopicMessages | None = None
+        # Times of the newest messages that a segment has claimed: joint states, and topics that lead them.
+        self._claimed: dict[str, TopicMessages] = {}
+        # Number of messages that no joint states followed.
+        self._unfollowed = 0
         # Time of reception of the first joint states after each reset, and how far time jumps back [ns].
         self._resets: list[tuple[int, int]] = []
 
@@ -124,8 +139,11 @@ class Segments:
     def _distribute(self, until: int) -> None:
         """Assign messages to segments if they arrived before ``until`` and before any reset that is too recent."""
         joints = self._waiting.get(JOINT_STATES)
-        known = [part for part in (self._last_joints, joints) if part is not None and len(part)]
-        leaders = TopicMessages.joined(known) if known else None
+        leaders = None
+        if any(len(table) and table.leads for table in self._waiting.values()):
+            parts = [self._claimed.get(JOINT_STATES), joints]
+            known = [part.times() for part in parts if part is not None and len(part)]
+            leaders = TopicMessages.joined(known) if known else None
         if joints is not None and len(joints):
             stamp = self._last_stamp.get(JOINT_STATES, int(joints.stamp[0]))
             jump_back = -np.diff(joints.stamp, prepend=stamp)
@@ -142,9 +160,13 @@ class Segments:
                 continue
             ready, self._waiting[topic] = table.rows(slice(0, n)), table.rows(slice(n, None))
             if topic == JOINT_STATES:
-                self._last_joints = ready.rows(slice(-1, None))
+                self._claim(topic, ready)
             elif ready.leads:
-                ready = ready.stamped_by(leaders) if leaders is not None else ready.rows(slice(0))
+                earlier = self._claimed.get(topic)
+                self._claim(topic, ready)
+                ready = ready.stamped_by(leaders, earlier) if leaders is not None else ready.rows(slice(0))
+                # A bag may end between a message and its joint states.
+                self._unfollowed += max(0, n - len(ready) - (until == END))
                 n = len(ready)
                 if not n:
                     continue
@@ -158,6 +180,11 @@ class Segments:
                 else:
                     segment.add(topic, ready.rows(slice(first, last)))
             self._last_stamp[topic] = int(ready.stamp[-1])
+
+    def _claim(self, topic: str, messages: TopicMessages) -> None:
+        """Keep the times of the newest messages, for messages that DDS sends again."""
+        before = [self._claimed[topic]] if topic in self._claimed else []
+        self._claimed[topic] = TopicMessages.joined([*before, messages.times()]).newest(NEAR_NS)
 
     def _starts(self, topic: str, table: TopicMessages) -> Integers:
         """Return the index of the first message of the segment after each reset.
@@ -182,10 +209,11 @@ class Segments:
         return np.asarray(np.maximum.accumulate(starts))
 
     def losses(self) -> list[str]:
-        """Return a description of the messages that arrived too late, if any."""
+        """Return a description of the messages that no row has: too late, or without joint states behind them."""
         seconds = f"{LATE_NS * 1e-9:g} s"
         late = f"{self._late} messages arrived more than {seconds} after their row, and are left out"
-        return [late] if self._late else []
+        unfollowed = f"{self._unfollowed} messages without stamps have no later joint states, and are left out"
+        return [late] * bool(self._late) + [unfollowed] * bool(self._unfollowed)
 
     def rows(self, now: int) -> Iterator[AlignedRows]:
         """Yield blocks of rows whose messages have arrived.

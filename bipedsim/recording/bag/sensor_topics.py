@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
-from contextlib import suppress
 
+from bipedsim.errors import RecordingError
 from bipedsim.recording.bag.reader import Bag
+from bipedsim.recording.bag.run_messages import object_of
 from bipedsim.recording.bag.segments import LABELLED, AlignedRows
 from bipedsim.recording.recording import Recording
 from bipedsim.recording.schema import ADDITIONAL_IMU, IMU, SENSORS, SWITCH, USER_TOPICS
@@ -28,15 +28,20 @@ class SensorTopics:
 
     Attributes:
         imus, switches: Name of each sensor to its topic.
+        error: Reason why the stored names are not used; empty if they are, or if there are none.
     """
 
     def __init__(self, bag: Bag, columns: Collection[str]) -> None:
-        stored: dict[str, str] = {}
-        with suppress(ValueError):
-            stored = {str(name): str(topic) for name, topic in json.loads(bag.custom_data.get(SENSORS, "{}")).items()}
+        self.error = ""
+        stored: dict[str, str] | None = None
+        if SENSORS in bag.custom_data:
+            try:
+                stored = _names(bag.custom_data[SENSORS])
+            except RecordingError as error:
+                self.error = str(error)
         of_user = bag.custom_data.get(USER_TOPICS, "").split(",")
-        found = {topic: name for name, topic in stored.items()}
-        for topic in sorted(bag.types) if SENSORS not in bag.custom_data else ():
+        found = {topic: name for name, topic in (stored or {}).items()}
+        for topic in sorted(bag.types) if stored is None else ():
             for pattern in (ADDITIONAL_IMU, SWITCH):
                 head, _, tail = pattern.partition("{sensor}")
                 name = topic.removeprefix(head).removesuffix(tail)
@@ -73,3 +78,16 @@ class SensorTopics:
             at, table = rows.match(topic)
             if table is not None:
                 out.contact_switches[at, i] = table.values[LABELLED][:, 0] != 0.0
+
+
+def _names(json_text: str) -> dict[str, str]:
+    """Return the name of each additional sensor and its topic, as the recorder stores them.
+
+    Raises:
+        RecordingError: The text is not a JSON object of texts.
+    """
+    names = object_of(json_text)
+    for name, topic in names.items():
+        if not isinstance(topic, str):
+            raise RecordingError(f"the topic of {name!r} is {topic!r}")
+    return names

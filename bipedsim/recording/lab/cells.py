@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,14 @@ UNEVEN = 0.1
 _INNER = "\x1f"
 """Stands for a separator between quotes; no table has this character."""
 _QUOTED = re.compile(r'"[^"]*"')
-_DECIMAL = {mark: re.compile(rf"[+-]?\d*{re.escape(mark)}\d*(e[+-]?\d+)?", re.IGNORECASE) for mark in ",."}
+_DECIMAL = {mark: re.compile(rf"[+-]?(?=.?\d)\d*{re.escape(mark)}\d*(e[+-]?\d+)?", re.IGNORECASE) for mark in ",."}
+_THOUSANDS = {
+    mark: re.compile(
+        rf"[+-]?[1-9]\d{{0,2}}({re.escape(other)}\d{{3}})+({re.escape(mark)}\d*)?(e[+-]?\d+)?", re.IGNORECASE
+    )
+    for mark, other in (".,", ",.")
+}
+"""Decimal mark to the numbers in which the other mark separates thousands, such as ``1,440.5``."""
 _WHOLE = re.compile(r"[+-]?\d+")
 
 
@@ -91,9 +98,9 @@ def fitted_rows(path: Path, count: int, rows: list[list[str]], notes: list[str])
 def decimal_mark(path: Path, names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return the decimal mark of a table (n, columns) of texts: a point or a comma; empty if no number has one.
 
-    A mark is decimal if it cannot separate thousands in one of the numbers. Commas that could separate thousands
-    everywhere are ambiguous. So are such points next to whole numbers, because a program writes all numbers of a
-    column with the same digits, or leaves out all zeros at their ends.
+    A number decides if one of its marks cannot separate thousands, or must. The last of two different marks is decimal.
+    Otherwise, commas are ambiguous. So are points next to commas or whole numbers, because a program writes all numbers
+    of a column with the same digits, or leaves out all zeros at their ends.
 
     Args:
         path: The file, for error messages.
@@ -101,23 +108,50 @@ def decimal_mark(path: Path, names: Sequence[str], rows: Sequence[Sequence[str]]
         rows: Texts of each row, one per column.
 
     Raises:
-        RecordingError: The mark is ambiguous; the message states the first such cell.
+        RecordingError: The mark is ambiguous, or two cells contradict each other; the message states the cells.
     """
-    for mark in ".,":
-        first = None
-        for row, texts in enumerate(rows, 1):
-            for name, cell in zip(names, texts, strict=True):
-                if mark not in cell:
-                    continue
-                if GROUPED[mark].fullmatch(cell):
-                    first = first or (f"{path}: row {row}, column {shown(name)}", cell)
-                elif _DECIMAL[mark].fullmatch(cell):
-                    return mark
-        if first and (mark == "," or any(_WHOLE.fullmatch(cell) for texts in rows for cell in texts)):
-            raise ambiguous(*first)
-        if first:
-            return mark
-    return ""
+
+    def first(kind: Callable[[str, str], bool], mark: str) -> tuple[str, str] | None:
+        """Return the place and the text of the first number of a kind."""
+        other = "," if mark == "." else "."
+        return next(
+            (
+                (f"row {row}, column {shown(name)}", cell)
+                for row, texts in enumerate(rows, 1)
+                for name, cell in zip(names, texts, strict=True)
+                if (mark in cell or cell.count(other) > 1) and kind(cell, mark)
+            ),
+            None,
+        )
+
+    point, comma = (first(_decides, mark) for mark in ".,")
+    if point and comma:
+        raise RecordingError(
+            f"has a decimal comma, but {point[1]!r} in {point[0]} has a decimal point. Write all numbers with one mark",
+            f"{path}: {comma[0]}",
+            comma[1],
+        )
+    if point or comma:
+        return "." if point else ","
+    point, comma = (first(_may_be_grouped, mark) for mark in ".,")
+    if comma or (point and any(_WHOLE.fullmatch(cell) for texts in rows for cell in texts)):
+        where, cell = point or comma or ("", "")
+        raise ambiguous(f"{path}: {where}", cell)
+    return "." if point else ""
+
+
+def _decides(cell: str, mark: str) -> bool:
+    """Return whether ``mark`` is certainly the decimal mark of the table of a cell."""
+    if mark in cell:
+        certain = _DECIMAL[mark].fullmatch(cell) or _THOUSANDS[mark].fullmatch(cell)
+        return bool(certain) and not _may_be_grouped(cell, mark)
+    other = "," if mark == "." else "."
+    return cell.count(other) > 1 and _may_be_grouped(cell, other)
+
+
+def _may_be_grouped(cell: str, mark: str) -> bool:
+    """Return whether ``mark`` may separate the thousands of a cell."""
+    return mark in cell and bool(GROUPED[mark].fullmatch(cell))
 
 
 def ambiguous(where: str, cell: str) -> RecordingError:
@@ -147,6 +181,8 @@ def numbers(path: Path, names: Sequence[str], rows: Sequence[Sequence[str]], mar
     """
     mark = decimal_mark(path, names, rows) if mark is None else mark
     try:
+        if mark == "," and any("." in cell for row in rows for cell in row):
+            raise ValueError("points separate thousands")
         values = np.array(rows, dtype=np.float64).reshape(len(rows), len(names))
     except ValueError:
         values = np.array([[number(cell, mark or ".") for cell in row] for row in rows])
@@ -164,9 +200,17 @@ def numbers(path: Path, names: Sequence[str], rows: Sequence[Sequence[str]], mar
 
 
 def number(cell: str, mark: str = ".") -> float:
-    """Return the number in a cell with the decimal ``mark``; NaN if it is missing, infinity if it is no number."""
+    """Return the number in a cell with the decimal ``mark``; NaN if it is missing, infinity if it is no number.
+
+    The other mark may separate thousands.
+    """
     if MISSING.fullmatch(cell):
         return np.nan
+    other = "," if mark == "." else "."
+    if other in cell:
+        if not _THOUSANDS[mark].fullmatch(cell):
+            return np.inf
+        cell = cell.replace(other, "")
     try:
         return float(cell.replace(mark, ".", 1))
     except ValueError:

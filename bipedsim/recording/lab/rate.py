@@ -14,11 +14,11 @@ from bipedsim.recording.lab.cells import GROUPED, ambiguous, number
 
 RANKS = (
     re.compile(r"analog|force|plate|grf|device|adc|daq", re.IGNORECASE),
-    re.compile(r"sampl|scan|acqui|data|record|^\W*(rate|frequency)\W*$", re.IGNORECASE),
+    re.compile(r"sampl|scan|acqui|data|record|^\W*(rate|freq(uency)?)\W*$", re.IGNORECASE),
 )
 """Words of a key by rank: rates of force plates, and rates of a file. A rate of any other key has the last rank."""
 OTHER = re.compile(
-    r"cut.?off|filter|(low|high|band).?pass|notch|natural|resona|power|mains|line.?freq|heart|puls|respir|breath"
+    r"cut.?off|filter|(low|high|band).?pass|notch|natural|resona|power.?line|mains|line.?freq|heart|puls|respir|breath"
     r"|loading|cadence|stimul|(step|stride|gait|cycle|bit|baud).?(rate|freq)",
     re.IGNORECASE,
 )
@@ -30,7 +30,7 @@ UNITS = {
 """Units of a rate in lower case, in Hz."""
 _RATE = re.compile(
     r"(^|[^a-z]|sampl(e|ing)|scan|frame|data|analog(ue)?|device|plate|force|video|camera|capture)rates?(?![a-z])"
-    r"|frequency",
+    r"|freq(uency)?(?![a-z])",
     re.IGNORECASE,
 )
 _UNIT = re.compile(r"(?P<name>.*?)\s*[\[(](?P<unit>[^\])]*)[\])]\s*")
@@ -65,9 +65,10 @@ def sampling_rate(
         RecordingError: Two rates of the same rank differ, or thousands separators of a rate are ambiguous.
     """
     if lone:
-        alone = [row[0] for row in head if row and not any(row[1:]) and np.isfinite(number(row[0]))]
-        if alone and number(alone[-1]) > 0.0:
-            return number(alone[-1])
+        alone = [(line, row[0]) for line, row in enumerate(head, 1) if row and not any(row[1:])]
+        alone = [(line, cell) for line, cell in alone if np.isfinite([number(cell), number(cell, ",")]).any()]
+        if alone and (value := _hertz(alone[-1][1], "", marks[1], f"{path}: line {alone[-1][0]}")) > 0.0:
+            return value
     rates = sorted(_rates(path, head, *marks), key=lambda rate: rate.rank)
     if not rates:
         return None
@@ -86,17 +87,29 @@ def sampling_rate(
 
 def _rates(path: Path, head: Sequence[Sequence[str]], separator: str, decimal: str) -> Iterator[_Rate]:
     """Yield the rates of a header: each behind a key with this word, on its line."""
+    for line, key, values in _keys(head):
+        if OTHER.search(key):
+            continue
+        if separator == "," and len(values) == 2 and GROUPED[","].fullmatch(",".join(values)):
+            raise ambiguous(f"{path}: line {line}, {key}", ",".join(values))
+        value = _hertz(values[0], key, decimal, f"{path}: line {line}, {key}")
+        if value > 0.0:
+            rank = next((k for k, words in enumerate(RANKS) if words.search(_name(key))), len(RANKS))
+            yield _Rate(rank, value, key, line)
+
+
+def _keys(head: Sequence[Sequence[str]]) -> Iterator[tuple[int, str, list[str]]]:
+    """Yield the line, the key and up to two values of each rate or frequency in a header."""
     for line, row in enumerate(head, 1):
         parts = [part.strip() for cell in row for part in re.split("[=:]", cell) if part.strip()]
         for key, *values in (parts[k : k + 3] for k in range(len(parts) - 1)):
-            if not _RATE.search(key) or OTHER.search(key):
-                continue
-            if separator == "," and len(values) == 2 and GROUPED[","].fullmatch(",".join(values)):
-                raise ambiguous(f"{path}: line {line}, {key}", ",".join(values))
-            value = _hertz(values[0], key, decimal, f"{path}: line {line}, {key}")
-            if value > 0.0:
-                rank = next((k for k, words in enumerate(RANKS) if words.search(_name(key))), len(RANKS))
-                yield _Rate(rank, value, key, line)
+            if _RATE.search(key):
+                yield line, key, values
+
+
+def rejected_rates(head: Sequence[Sequence[str]]) -> list[str]:
+    """Return descriptions of the rates and frequencies in a header without a sampling rate."""
+    return [f"{key!r} in line {line}, which is {values[0]!r}" for line, key, values in _keys(head)]
 
 
 def _name(key: str) -> str:
@@ -108,7 +121,7 @@ def _hertz(text: str, key: str, decimal: str, where: str) -> float:
     """Return the number of a rate [Hz]; 0 if the text is none, or in another unit.
 
     Raises:
-        RecordingError: A comma can separate thousands, and the table has no decimal mark that decides.
+        RecordingError: A mark can separate thousands, and the table has no decimal mark that decides.
     """
     match, unit = _VALUE.fullmatch(text), _UNIT.fullmatch(key)
     if match is None:
@@ -117,9 +130,9 @@ def _hertz(text: str, key: str, decimal: str, where: str) -> float:
     scale = UNITS.get((match["unit"] or (unit["unit"] if unit else "")).strip(" []()").lower(), 0.0)
     if len(set(marks)) == 2:
         # The last mark is the decimal one, as in 1,000.00.
-        digits = digits.replace(marks[0], "").replace(marks[-1], ".")
+        digits, marks = digits.replace(marks[0], ""), marks[-1:]
     elif marks and GROUPED[marks[0]].fullmatch(digits):
-        if marks[0] == "," and not decimal:
+        if not decimal:
             raise ambiguous(where, digits)
         if decimal not in ("", marks[0]):
             digits = digits.replace(marks[0], "")

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bipedsim.config import together
-from bipedsim.errors import RecordingError, shown
+from bipedsim.errors import RecordingError, shown, some
 from bipedsim.numerics import Array, Flags
 from bipedsim.plates import THRESHOLD, PlateGeometry, PlateSignals
 from bipedsim.recording.lab.cells import (
@@ -39,7 +39,7 @@ from bipedsim.recording.lab.cells import (
 )
 from bipedsim.recording.lab.corrections import fitted_rectangle, is_reversed, with_moment_unit
 from bipedsim.recording.lab.opensim import plate_of_forces
-from bipedsim.recording.lab.rate import sampling_rate
+from bipedsim.recording.lab.rate import rejected_rates, sampling_rate
 from bipedsim.recording.lab.trial import UPRIGHT, LabTrial, force_unit, length_unit, moment_unit, time_unit
 
 HALF = 0.3
@@ -204,7 +204,7 @@ def _content(lines: list[str]) -> str:
 
 
 def _is_number(cell: str) -> bool:
-    return bool(np.isfinite(number(cell.replace(",", "."))))
+    return any(np.isfinite(number(cell, mark)) for mark in ".,")
 
 
 def _has_force(line: str) -> bool:
@@ -279,6 +279,8 @@ def _times(path: Path, table: _Table, notes: list[str]) -> Array:
         found = f"column {shown(table.names[k])}, which does not increase"
     rate = sampling_rate(path, table.head, (table.separator, table.decimal), table.names[0].lower() == "frame", notes)
     if rate is None:
+        if rejected := rejected_rates(table.head):
+            found += f". These are no sampling rates in Hz: {some(rejected)}"
         raise RecordingError(
             f"expected an increasing column Time[s], or a line such as `Rate (Hz),1000` above the names; found {found}",
             f"{path}: times",

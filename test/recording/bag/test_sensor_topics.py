@@ -163,6 +163,16 @@ def test_the_recorder_knows_names_and_order(tmp_path: Path) -> None:
     assert run.imus[3, 1, 4] == 3.0
 
 
+@pytest.mark.parametrize("foreign", ["[1]", "3", "null", "{", '{"a": 5}', "[" * 100_000])
+def test_foreign_names_are_noted_and_the_default_names_used(tmp_path: Path, foreign: str) -> None:
+    run = recorded(tmp_path / "bag", run_of(-15 * US), {SENSORS: foreign})
+    assert run.switch_names == ("left_switch",)
+    assert run.contact_switches[:, 0].tolist() == EXPECTED
+    valid = recorded(tmp_path / "valid", run_of(-15 * US), {SENSORS: "{}"})
+    assert valid.switch_names == ()
+    assert len(run.notes) == len(valid.notes) + 1
+
+
 def test_topics_of_ones_own_nodes_stay_readouts(tmp_path: Path) -> None:
     messages = run_of(-15 * US)
     messages += [(at, at, switch(True, "/mine/closed")) for at in range(0, ROWS * MS, MS)]

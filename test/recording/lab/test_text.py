@@ -13,7 +13,7 @@ from refusals import refusal
 
 from bipedsim.errors import RecordingError
 from bipedsim.recording.lab import LabTrial, read_trial, write_forces
-from bipedsim.recording.lab.cells import cells, separator
+from bipedsim.recording.lab.cells import cells, numbers, separator
 
 N, RATE = 120, 1000.0
 DOWN = np.diag([1.0, -1.0, -1.0])
@@ -297,6 +297,9 @@ def test_a_missing_number_counts_as_no_force(token: str, tmp_path: Path) -> None
         ("Sampling Rate (kHz),1", 0),
         ("Rate: 1 kHz", 0),
         ("Rate,1000 Hz\nAnalog rate,1000", 0),
+        ("PowerLab sampling rate,1000\nPower-line frequency,50\nPower line freq,60", 0),
+        ("Sampling Freq (Hz),1000\nCutoff Freq (Hz),20", 0),
+        ("Freq.,1000", 0),
         ('Rate (Hz),"1,000"', 0),
         ('Rate (Hz),"1,000.00"', 0),
     ],
@@ -324,6 +327,26 @@ def test_a_rate_that_is_not_certain_is_refused(header: str, place: str, tmp_path
     (tmp_path / "trial.csv").write_text(text, encoding="utf-8")
     with refusal(RecordingError, place=place):
         read_trial(tmp_path / "trial.csv")
+
+
+def test_a_missing_rate_names_the_other_rates(tmp_path: Path) -> None:
+    header = "Cutoff Frequency,20\nRate (kB/s),35"
+    text = netforce(f"{header}\nFx,Fy,Fz,Mx[N.mm],My[N.mm],Mz[N.mm]\n")[0]
+    (tmp_path / "trial.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(RecordingError) as caught:
+        read_trial(tmp_path / "trial.csv")
+    assert all(part in str(caught.value) for part in ("Cutoff Frequency", "20", "Rate (kB/s)", "35"))
+
+
+@pytest.mark.parametrize("rate", ["1.000", "1,000"])
+def test_a_rate_beside_a_table_without_decimals_is_ambiguous(rate: str, tmp_path: Path) -> None:
+    person = Person()
+    numbers = np.rint(np.hstack([person.force, person.moment([0.0, 0.0, 0.0])])).astype(int)
+    text = f"Rate: {rate}\nFx\tFy\tFz\tMx[N.m]\tMy[N.m]\tMz[N.m]\n"
+    text += "".join("\t".join(map(str, row)) + "\n" for row in numbers.tolist())
+    (tmp_path / "trial.txt").write_text(text, encoding="utf-8")
+    with refusal(RecordingError, place="line 1, Rate"):
+        read_trial(tmp_path / "trial.txt")
 
 
 @pytest.mark.parametrize(("rate", "decimal"), [("1.000", ","), ("1,000", "."), ("1000,0", "."), ("1000", ",")])
@@ -373,6 +396,33 @@ def test_numbers_that_may_have_thousands_separators_are_refused_by_their_cell(ma
 
 
 @pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ([["0,001", "1.234"], ["0,002", "812"]], [[0.001, 1234.0], [0.002, 812.0]]),
+        ([["0,001", "1.234"], ["0,002", "812,5"]], [[0.001, 1234.0], [0.002, 812.5]]),
+        ([["0.001", "1,234"], ["0.002", "812"]], [[0.001, 1234.0], [0.002, 812.0]]),
+        ([["1.234,500", "1.234"], ["2.500", "-12"]], [[1234.5, 1234.0], [2500.0, -12.0]]),
+        ([["1,234.5", "1,234"], ["2,500", "12"]], [[1234.5, 1234.0], [2500.0, 12.0]]),
+        ([["1,234,567", "1.234"], ["2,500", "12"]], [[1234567.0, 1.234], [2500.0, 12.0]]),
+        ([["1.234", "2.345"]], [[1.234, 2.345]]),
+    ],
+)
+def test_cells_that_decide_the_decimal_mark_do_so_for_all(table: list[list[str]], expected: list[list[float]]) -> None:
+    np.testing.assert_array_equal(numbers(Path("a.csv"), ["Fx", "Fz"], table), expected)
+
+
+def test_decimal_marks_that_contradict_each_other_are_named() -> None:
+    with pytest.raises(RecordingError) as caught:
+        numbers(Path("a.csv"), ["Fx", "Fz"], [["0,001", "812"], ["0,002", "8.5"]])
+    assert "row 1, column 'Fx'" in caught.value.place
+    assert caught.value.value == "0,001"
+    assert all(part in str(caught.value) for part in ("row 2, column 'Fz'", "8.5"))
+    for table in ([["1.234", "1,234"]], [["1,234", "12"]], [["1.234", "12"]]):
+        with refusal(RecordingError, place="row 1, column 'Fx'", value=table[0][0]):
+            numbers(Path("a.csv"), ["Fx", "Fz"], table)
+
+
+@pytest.mark.parametrize(
     ("name", "text", "place"),
     [
         ("amti.csv", lambda: netforce("")[0], "amti.csv"),
@@ -382,7 +432,7 @@ def test_numbers_that_may_have_thousands_separators_are_refused_by_their_cell(ma
         ("forces.txt", lambda: "Time;Fx[N];Fy[N];Fz[N]\n0;1;2;700\n0.1;1;2;700\n", "plate '1'"),
         ("unit.txt", lambda: bds(units=("furlong", "Nm"))[0], "Fx: unit"),
         ("moment.txt", lambda: bds(units=("N", "N/m"))[0], "Mx: unit"),
-        ("thousands.csv", lambda: bds(";")[0].replace("\n0.010000000;", "\n1,010;"), "row 11, column 'Time'"),
+        ("thousands.csv", lambda: bds(";")[0].replace("\n0.010000000;", "\n1,010;"), "times"),
         ("row.txt", lambda: bds()[0].replace("\n0.010000000\t", "\n1\t2\n0.010\t"), "row.txt"),
         ("empty.csv", lambda: "", "empty.csv"),
     ],

@@ -152,3 +152,5 @@ def test_a_urdf_with_the_element_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as refused:
         write_ros2_control(twice, tmp_path / "other")
     assert refused.value.place == "robot"
+    assert str(refused.value.value) == str(twice.urdf_path)
+    assert "controllers.yaml" in str(refused.value)

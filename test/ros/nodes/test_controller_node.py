@@ -17,12 +17,15 @@ from rclpy.serialization import serialize_message
 from ros_support import RosWorld
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Bool, Float64, Float64MultiArray, Header
+from user_controllers import EchoScan
 
 from bipedsim.control.controllers import make_controller
 from bipedsim.control.stop import StopKind
 from bipedsim.model import load_robot
 from bipedsim.sim.io import Observation
+from bipedsim.sim.scan_frame import scan_points
 from bipedsim_ros.nodes.duplicate_nodes import COMING
+from bipedsim_ros.wire.conversions import HeightScanWriter
 from bipedsim_ros.wire.endpoints import profile
 from bipedsim_ros.wire.topics import FALLEN
 
@@ -140,6 +143,19 @@ def test_sensors_reach_the_controller_and_the_sign_turns_the_feet(ros: RosWorld,
     assert resets == 2.0
     assert imu == pytest.approx(2.0 * 9.81)
     assert foot == pytest.approx(-ROBOT.weight)
+
+
+@pytest.mark.long
+def test_the_points_of_a_height_scan_are_in_the_frame_of_the_base(ros: RosWorld, robot: PlayedRobot) -> None:
+    ros.start("controller_node", controller="user_controllers:EchoScan")
+    publisher = ros.node.create_publisher(Float64MultiArray, "/height_scan", 10)
+    ros.connected(publisher)
+    scan = Observation.zeros(0, 0)
+    scan.height_scan = np.array([0.8, 0.9, 1.0])
+    up = ROBOT.placement_joint_imu.rotation[:, 2]
+    publisher.publish(HeightScanWriter(EchoScan.height_points).write(scan))
+    expected = scan_points(EchoScan.height_points, scan.height_scan, up)
+    np.testing.assert_allclose(robot.answer(0)[:9], expected.ravel(), atol=1e-12)
 
 
 @pytest.mark.long

@@ -14,6 +14,7 @@ import yaml
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
+from additional_sensors_support import write_robot
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PointStamped
 from rcl_interfaces.srv import GetParameters
@@ -31,7 +32,7 @@ from recorder_support import (
 )
 from ros_support import RosWorld
 from sensor_msgs.msg import Imu, JointState
-from std_msgs.msg import String
+from std_msgs.msg import Bool, String
 
 from bipedsim.recording.bag.reader import Bag
 from bipedsim_ros.wire import topics
@@ -259,3 +260,27 @@ def test_a_second_publisher_is_named_and_not_taken_for_losses(ros: RosWorld, tmp
     assert (len(ticks_in(Bag(path), name)), counts_of(out)["lost"]) == (63, 0)
     assert "several nodes published /joint_states at a time" in err
     assert "missing" not in err
+
+
+def test_a_second_publisher_of_an_additional_sensor_is_named(ros: RosWorld, tmp_path: Path) -> None:
+    robot, name = write_robot(tmp_path), "/left_switch/closed"
+    with RecorderProcess(ros.env, tmp_path / "bag", f"robot:={robot}", f"topics:=['{name}']") as recorder:
+        first = publishers_of(ros.node, {name: Bool})[name]
+        second = publishers_of(ros.node, {name: Bool})[name]
+        for publisher in (first, second, first):
+            publisher.publish(Bool(data=True))
+            assert publisher.wait_for_all_acked()
+        code, _, err = recorder.finish(signal.SIGINT)
+    assert code == 0
+    assert name in err
+
+
+def test_a_robot_that_cannot_be_loaded_is_named_although_its_feet_are_given(ros: RosWorld, tmp_path: Path) -> None:
+    robot = tmp_path / "robot.yaml"
+    robot.write_text("urdf: none.urdf\nfeat: {}\n", encoding="utf-8")
+    parameters = f"robot:={robot}", "feet:=['left', 'right']", "topics:=['/left_foot/cop']"
+    with RecorderProcess(ros.env, tmp_path / "bag", *parameters) as recorder:
+        code, _, err = recorder.finish(signal.SIGINT)
+    assert code == 0
+    assert str(robot) in err
+    assert "feat" in err

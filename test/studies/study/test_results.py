@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from refusals import refusal
 
+from bipedsim.config import write_whole
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim_studies.study.config import StudyPlan, read_plan
-from bipedsim_studies.study.results import ABOUT, JOURNAL, Results, read_rows, write_whole
+from bipedsim_studies.study.results import ABOUT, JOURNAL, Results, read_rows
 from bipedsim_studies.study.table import error_lines, lines_of, points_of, same_lines
 from bipedsim_studies.study.trial import FAILED, begin_row
 
