@@ -158,7 +158,7 @@ def ambiguous(where: str, cell: str) -> RecordingError:
     """Return the error of a number whose commas or points are decimal marks or separate thousands."""
     plain = re.sub("[.,]", "", cell)
     return RecordingError(
-        f"is {plain} with thousands separators, or a number with decimals, and nothing in the file tells which. "
+        f"is {plain} with thousands separators, or a number with decimals, and nothing in the file states which. "
         f"Write {plain} without separators, or with another number of decimals",
         where,
         cell,
