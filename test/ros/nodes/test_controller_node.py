@@ -156,6 +156,12 @@ def test_the_points_of_a_height_scan_are_in_the_frame_of_the_base(ros: RosWorld,
     publisher.publish(HeightScanWriter(EchoScan.height_points).write(scan))
     expected = scan_points(EchoScan.height_points, scan.height_scan, up)
     np.testing.assert_allclose(robot.answer(0)[:9], expected.ravel(), atol=1e-12)
+    scan.height_scan[:] = 0.7, 0.6, 0.5
+    publisher.publish(HeightScanWriter(EchoScan.height_points).write(scan))
+    expected = scan_points(EchoScan.height_points, scan.height_scan, up)
+    # The scan may arrive after the next state.
+    robot.answer(1)
+    np.testing.assert_allclose(robot.answer(2)[:9], expected.ravel(), atol=1e-12)
 
 
 @pytest.mark.long
