@@ -18,7 +18,7 @@ from bipedsim.numerics import Array
 from bipedsim.objects import ObjectConfig
 from bipedsim.plates import PlateConfig
 from bipedsim.runs import Fault, Scenario
-from bipedsim.runs.faults import POSSIBLE
+from bipedsim.runs.faults import IMUS, POSSIBLE, SWITCHES
 from bipedsim.runs.pushes import Push
 from bipedsim.runs.runner import Run, prepare
 
@@ -123,7 +123,8 @@ def _push(rng: np.random.Generator) -> Push:
 
 
 def _fault(rng: np.random.Generator) -> Fault:
-    part = str(rng.choice(sorted(POSSIBLE)))
+    # No robot that ships has additional sensors.
+    part = str(rng.choice(sorted(POSSIBLE.keys() - {IMUS, SWITCHES})))
     does = str(rng.choice(POSSIBLE[part]))
     return Fault(part, does, at=rng.uniform(0.0, 0.02), duration=0.02, amount=AMOUNTS.get(does))
 
