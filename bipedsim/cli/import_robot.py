@@ -76,16 +76,17 @@ def _tried(imported: Imported, first: dict[str, float]) -> Imported:
     from bipedsim.runs import DISTANCE, find_walk
 
     trials = find_walk(imported.folder / "robot.yaml", first, progress=True)
-    last, failures = trials[-1], "; ".join(str(trial) for trial in trials if not trial.walked)
+    last, n = trials[-1], len(trials)
+    failures = "; ".join(f"trial {i}: {trial}" for i, trial in enumerate(trials, 1) if not trial.walked)
     if not last.walked:
         imported.notes.doubts(
-            f"zmp does not walk {DISTANCE:g} m with this robot: {failures}. robot.yaml keeps the scaled parameters. "
-            "Other controllers are not affected"
+            f"zmp walks this robot in none of {n} simulated trials of {DISTANCE:g} m. Later ones have quicker steps: "
+            f"{failures}. robot.yaml keeps the parameters of trial 1. Other controllers are not affected"
         )
         return imported.with_gait(first)
-    outcome = f"zmp: a trial walk of {last.distance:.1f} m at {last.speed:.2g} m/s"
+    outcome = f"zmp: in simulation, trial {n} of {DISTANCE:g} m succeeded at {last.speed:.2g} m/s"
     if failures:
         changed = [f"{key} {value:g}" for key, value in last.params.items() if first.get(key) != value]
-        outcome += f", with {', '.join(changed)}. The scaled parameters failed: {failures}"
+        outcome += f", with {', '.join(changed)}. Before it failed {failures}"
     imported.notes.guessed(outcome)
     return imported.with_gait(last.params)

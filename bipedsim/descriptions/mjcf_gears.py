@@ -22,8 +22,8 @@ SINGULAR = 1e-6
 class Gears:
     """Joints without an actuator that gears couple to rotors.
 
-    A rotor is a hinge with an actuator whose body only turns itself: it carries no other body, its CoM is on the axis,
-    and it collides with nothing.
+    A rotor is a hinge with an actuator. Its body carries no other body, has its CoM on the axis, and collides with
+    nothing.
 
     Attributes:
         driven: Driven joint to its rotors, and the turns of each rotor per turn of the joint.

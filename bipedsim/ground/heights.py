@@ -107,6 +107,8 @@ def _along_x(image: Any) -> Array:
 
 def _geotiff(image: Any, path: Path) -> HeightGrid:
     """Return the heights of an open TIFF with one band."""
+    if image.mode == "P":
+        raise ConfigError("has colours from a palette, which are no heights", "file", str(path))
     if len(image.getbands()) > 1:
         raise ConfigError(f"has {len(image.getbands())} bands. Extract the one with heights", "file", str(path))
     tags = image.tag_v2

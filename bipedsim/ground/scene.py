@@ -149,7 +149,10 @@ class _Scene:
         if int(self._m.geom_priority[geom]) <= 0:
             return None, None
         mu = 0.0 if int(self._m.geom_condim[geom]) < 3 else float(self._m.geom_friction[geom, 0])
-        return min(mu, FRICTION_MAX), None
+        if mu > FRICTION_MAX:
+            way_out = "Give the ground its own friction_static"
+            raise ConfigError(f"is above {FRICTION_MAX:g}. {way_out}", f"{self._file}: {self._name('geom', geom)}", mu)
+        return mu, None
 
     def _patch(self, geom: int, point: Array, axes: Array, region: Array | None, name: str) -> Patch:
         return Patch(point, axes, region, *self._friction(geom), name=name)

@@ -94,7 +94,12 @@ class Sloped:
 class PyramidSloped:
     """``pyramid_sloped``: a hill that is 0 high at the border, with its top cut off level."""
 
-    slope: float = param(0.2, "rise per distance along both axes, negative for a pit", low=-1.0, high=1.0)
+    slope: float = param(
+        0.2,
+        "rise per distance along x through the centre, negative for a pit; the same height along y",
+        low=-1.0,
+        high=1.0,
+    )
     platform_size: float = param(1.0, "edge of the platform; its corners are as high as it is", unit="m", low=0.0)
 
     def heights(self, grid: FieldGrid, rng: np.random.Generator) -> Array:

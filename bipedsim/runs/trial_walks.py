@@ -13,7 +13,7 @@ from bipedsim.analysis import FallReason
 from bipedsim.config import ProgressBar, RunConfig
 from bipedsim.control import DOUBLE_SUPPORT, Guard, StopKind, ankles_limit_soles
 from bipedsim.errors import BipedSimError, ConfigError
-from bipedsim.model import load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.runs.runner import Run, prepare
 from bipedsim.runs.scenario import Scenario
 from bipedsim.runs.velocities import Velocity
@@ -32,8 +32,6 @@ GENTLER = ((0.7, 1.7), (0.5, 1.4), (0.35, 1.4))
 """Further trials: ``max_forward`` as a fraction of the first one, and duration of a step times omega.
 
 An error of the DCM grows with e^(omega T) until the next landing, so narrow soles need quick steps."""
-GRAVITY = 9.81
-"""Gravity for the duration of steps [m/s^2]."""
 
 
 @dataclass(frozen=True)
@@ -68,11 +66,11 @@ class WalkTrial:
     def __str__(self) -> str:
         if self.error:
             return self.error
-        if not (self.fell or self.stop):
-            return f"walked {self.distance:.2f} m in {self.seconds:.0f} s at a command of {self.speed:.3g} m/s"
-        what = "stopped" if self.stop else "fell"
+        if self.walked:
+            return f"walked {self.distance:.2f} m in {self.seconds:.0f} s at {self.speed:.2g} m/s"
+        what = "stopped" if self.stop else "fell" if self.fell else "was too slow"
         why = "".join(f": {cause}" for cause in (self.stop, self.reason) if cause)
-        return f"{what} after {self.distance:.2f} m at {self.seconds:.1f} s{why}"
+        return f"at {self.speed:.2g} m/s it {what} after {self.distance:.2f} m, {self.seconds:.1f} s{why}"
 
 
 def find_walk(robot: str | Path, params: Mapping[str, float], progress: bool = False) -> list[WalkTrial]:
@@ -98,20 +96,22 @@ def find_walk(robot: str | Path, params: Mapping[str, float], progress: bool = F
 def _attempts(robot: str | Path, params: Mapping[str, float]) -> Iterator[dict[str, float]]:
     """Yield ``params`` and gentler ones, with ``ankle_share`` if the ankles cannot use the whole sole."""
     yield dict(params)
-    weak = _has_weak_ankles(robot)
+    loaded = load_robot(robot)
+    weak = _has_weak_ankles(loaded)
     first = {**params, "ankle_share": ANKLE_SHARE} if weak else dict(params)
     if weak:
         yield first
-    period = float(np.sqrt(params["com_height"] / GRAVITY)) / (1.0 + DOUBLE_SUPPORT)
+    gravity = float(np.linalg.norm(loaded.model.gravity.linear))
+    period = float(np.sqrt(params["com_height"] / gravity)) / (1.0 + DOUBLE_SUPPORT)
     for share, quick in GENTLER:
         speed, single = share * params["max_forward"], quick * period
         yield {**first, "max_forward": float(f"{speed:.2g}"), "single_support": float(f"{single:.2g}")}
 
 
-def _has_weak_ankles(robot: str | Path) -> bool:
+def _has_weak_ankles(robot: Robot) -> bool:
     """Return whether ``ankle_share`` makes a difference, and leaves something of the soles."""
     try:
-        return ankles_limit_soles(load_robot(robot), ANKLE_SHARE)
+        return ankles_limit_soles(robot, ANKLE_SHARE)
     except ConfigError:
         return False
 

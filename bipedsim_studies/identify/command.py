@@ -133,7 +133,7 @@ def main(args: argparse.Namespace) -> int:
         args,
         lambda: (
             as_json(result, seconds)
-            | {"held": held}
+            | {"held": held, "notes": notes}
             | ({"suggestions": suggested_json(tried, result)} if tried else {})
             | ({"predictions": [each.as_json() for each in judgements]} if judgements else {})
         ),

@@ -308,6 +308,9 @@ def test_images_that_show_no_heights_are_refused(tmp_path: Path) -> None:
         Image.fromarray(pixels).save(tmp_path / f"{name}.png")
         with refusal(place="field: file"):
             make_ground({"field": {"file": str(tmp_path / f"{name}.png")}}, "here")
+    Image.fromarray(colour).quantize(16).save(tmp_path / "palette.tif")
+    with refusal(place="field: file"):
+        make_ground({"field": {"file": str(tmp_path / "palette.tif")}}, "here")
     for name, pixels in {"grey": np.dstack([grey] * 3), "opaque": np.dstack([grey, solid])}.items():
         Image.fromarray(pixels).save(tmp_path / f"{name}.png")
         field = make_ground({"field": {"file": str(tmp_path / f"{name}.png")}}, "here").field

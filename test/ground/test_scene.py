@@ -11,6 +11,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from PIL import Image
+from refusals import refusal
 
 from bipedsim.control import make_controller
 from bipedsim.errors import ConfigError, OmittedWarning, UnknownNameError
@@ -119,6 +120,9 @@ def test_friction_replaces_that_of_the_sole_where_the_shape_decides(tmp_path: Pa
     assert by_name == {"same": None, "ice": 0.1, "glass": 0.0, "below": None}
     own = make_ground({"mjcf": {"file": str(path), "friction_static": 0.7, "friction_dynamic": 0.5}}, "own")
     assert {(patch.friction_static, patch.friction_dynamic) for patch in own.patches} == {(0.7, 0.5)}
+    glue = scene(tmp_path, plane("glue", 'friction="50" priority="1"'))
+    with refusal(place=f"{glue}: glue", value=50.0):
+        get_ground(glue)
 
 
 def test_left_out_parts_are_named_and_can_be_left_out_on_purpose(tmp_path: Path) -> None:

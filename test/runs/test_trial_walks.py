@@ -58,6 +58,12 @@ def test_further_trials_are_slower_with_quicker_steps(monkeypatch: pytest.Monkey
     assert all(params["com_height"] == PARAMS["com_height"] for params in tried)
 
 
+def test_a_slow_walk_is_no_success() -> None:
+    slow = WalkTrial(PARAMS, 0.3, 0.5, 7.0)
+    assert not slow.walked
+    assert str(slow) != str(WalkTrial(PARAMS, 0.3, 5.5, 7.0))
+
+
 @pytest.mark.long
 def test_a_trial_is_a_walk_in_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bipedsim.runs.trial_walks.DISTANCE", 3.0)

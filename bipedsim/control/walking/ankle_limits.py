@@ -1,4 +1,4 @@
-"""Parts of the soles that a robot can use: where the ankles hold its weight, with few vertices."""
+"""Find the parts of the soles on which the ankles can hold the weight of a robot."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _ROUNDING = 1e-6
 def sole_polygons(robot: Robot, share: float) -> list[Array]:
     """Return the usable polygon (N, 2) of each sole about its centre [m], counter-clockwise.
 
-    A robot on one foot loads its ankle with the weight times the distance of the centre of pressure from the axis of
-    the joint. The polygon is the part of the sole where this torque is at most ``share`` of the effort limit, in the
-    standing posture. Passive ankles do not limit it.
+    The ankle of a robot on one foot has to hold a torque. It is the weight times the distance of the centre of pressure
+    from the axis of the joint, in the standing posture. In the polygon it is at most ``share`` of the effort limit.
+    Passive ankles do not limit it.
 
     Args:
         robot: The robot.
@@ -43,7 +43,7 @@ def sole_polygons(robot: Robot, share: float) -> list[Array]:
 
 
 def ankles_limit_soles(robot: Robot, share: float) -> bool:
-    """Return whether the ankles cannot use the whole of each sole with ``share`` of their effort limits.
+    """Return whether ``share`` of the effort limits of the ankles excludes a part of a sole.
 
     Raises:
         ConfigError: Nothing is left of a sole.

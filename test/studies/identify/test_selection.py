@@ -23,6 +23,7 @@ from bipedsim_studies.gap.recorded import CommandSource
 from bipedsim_studies.gap.trivial import HELD
 from bipedsim_studies.identify import Estimate, estimate, parameters_of, signals_of
 from bipedsim_studies.identify.bodies import body
+from bipedsim_studies.identify.estimation import with_more
 from bipedsim_studies.identify.overlay import Measured, overlay
 from bipedsim_studies.identify.report import coupled
 from bipedsim_studies.identify.selection import select
@@ -143,6 +144,19 @@ def test_symmetry_makes_two_legs_one_measurement(both: tuple[Estimate, Estimate]
     # Two measurements of one number; fewer other numbers help, too.
     assert np.all(together.deviation[knees] < 1.05 * np.sqrt(0.5) * alone.deviation[knees])
     assert not any(ALL.owners[knees[1]] in coupled(together, i) and i == knees[0] for i in knees)
+
+
+@pytest.mark.slow
+def test_another_recording_narrows_the_free_numbers_and_keeps_the_ties(both: tuple[Estimate, Estimate]) -> None:
+    """A recording again is half of two: no interval grows, and what the numbers have in common stays so."""
+    _, before = both
+    p = before.parameters
+    recording, _ = run(RunConfig(scenario="sway", hardware=HIDDEN, duration=6.0))
+    after = with_more(ROBOT, before, signals_of(recording, ROBOT))
+    assert np.linalg.matrix_rank(after.covariance, tol=1e-14) <= len(p.free)
+    assert np.all(after.deviation <= before.deviation * (1.0 + 1e-6))
+    assert np.median(after.deviation[p.free] / before.deviation[p.free]) < 0.99
+    assert_allclose(after.covariance, p.basis @ after.covariance[np.ix_(p.free, p.free)] @ p.basis.T, atol=1e-15)
 
 
 @pytest.mark.slow

@@ -386,21 +386,23 @@ def metadata(**changes: str) -> dict[str, str]:
     }
 
 
-def test_mjlab(tmp_path: Path) -> None:
-    file = Plain(51, 14).save(tmp_path / "mjlab.onnx", metadata())
-    own = deployment(
+def own_of_mjlab(observations: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return our own deployment of the network that :func:`metadata` describes."""
+    return deployment(
         network="mjlab.onnx",
         joints=MIXED,
         default=POSE,
         stiffness=KP,
         damping=KD,
         action={"scale": [round(0.1 + 0.01 * i, 3) for i in range(14)]},
-        observations=[
-            {"term": term}
-            for term in ("base_ang_vel", "projected_gravity", "joint_pos_rel", "joint_vel", "last_action")
-        ]
-        + [{"term": "velocity_commands"}],
+        observations=observations,
     )
+
+
+def test_mjlab(tmp_path: Path) -> None:
+    file = Plain(51, 14).save(tmp_path / "mjlab.onnx", metadata())
+    terms = ("base_ang_vel", "projected_gravity", "joint_pos_rel", "joint_vel", "last_action", "velocity_commands")
+    own = own_of_mjlab([{"term": term} for term in terms])
     twins(file, write(tmp_path / "own.yaml", own))
     quick = write(tmp_path / "quick.yaml", {"extends": "mjlab.onnx", "period": 0.01})
     assert make_controller("policy", biped(), {"file": str(quick)}, 1e-3).decimation == 10
@@ -415,21 +417,15 @@ def test_mjlab_with_scales_limits_and_histories(tmp_path: Path) -> None:
         observation_terms_history_length="0.000,0.000,0.000,3.000,0.000,0.000",
     )
     Plain(51 + 2 * 14, 14).save(tmp_path / "mjlab.onnx", further)
-    own = deployment(
-        network="mjlab.onnx",
-        joints=MIXED,
-        default=POSE,
-        stiffness=KP,
-        damping=KD,
-        action={"scale": [round(0.1 + 0.01 * i, 3) for i in range(14)]},
-        observations=[
+    own = own_of_mjlab(
+        [
             {"term": "base_ang_vel", "scale": 0.25, "clip": [-0.1, 1e9]},
             {"term": "projected_gravity", "scale": [2.0, 2.0, 0.5]},
             {"term": "joint_pos_rel"},
             {"term": "joint_vel", "history": 3},
             {"term": "last_action"},
             {"term": "velocity_commands"},
-        ],
+        ]
     )
     twins(tmp_path / "mjlab.onnx", write(tmp_path / "own.yaml", own))
 
