@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,10 +12,11 @@ from bipedsim_studies.study import add_output, add_parallel, add_settings, in_se
 
 if TYPE_CHECKING:
     from bipedsim_studies.push_map.push_map import PushMap
+    from bipedsim_studies.push_map.trial import Situation
 
-OPTIONS = ("run.robot", "run.controller", "scenarios")
+OPTIONS = ("run.robot", "run.controller", "scenarios", "hardware")
 INSTEAD = in_settings(
-    *("run.ground", "run.contact_model", "run.controller_params", "run.hardware"),
+    *("run.ground", "run.contact_model", "run.controller_params"),
     *("directions", "at", "phases", "tolerance", "time_limit"),
 )
 
@@ -49,16 +50,18 @@ def lines_of(result: PushMap) -> Iterator[str]:
     """Yield the lines that the command prints for a push map."""
     from bipedsim_studies.push_map.push_map import SYMBOLS
 
-    minima: dict[str, tuple[float, float, str]] = {}
     run, kind = result.situations[0].settings, result.kind
     yield (
         f"{run.robot} with controller {run.controller}: largest push that it recovers from, for {kind.duration:g} s at "
         f"{kind.body or 'the root link'}, as impulse and as change of the CoM velocity"
     )
-    for i, situation in enumerate(result.situations):
-        phase = f" at {situation.phase:.0%} of the step" if math.isfinite(situation.phase) else ""
+    for places in result.variants():
+        if len(places) > 1:
+            yield from _range_lines(result, places)
+            continue
+        i, situation = places[0], result.situations[places[0]]
         scenario, stance = situation.settings.scenario, situation.stance
-        yield f"{scenario}: pushed at t = {situation.at:g} s{phase}, on {' and '.join(stance.feet)}"
+        yield f"{scenario}: pushed at t = {situation.at:g} s{_phase(situation)}, on {' and '.join(stance.feet)}"
         for entry in result.directions[i]:
             impulse = entry.threshold.survived
             line = f"  {entry.name:10} {impulse:6.1f} N.s  {impulse / stance.mass:6.3f} m/s"
@@ -67,10 +70,31 @@ def lines_of(result: PushMap) -> Iterator[str]:
             if entry.capture is not None:
                 share = result.share(i, impulse)
                 line += f", J / (m omega L) = {share:.3f} of {result.share(i, entry.capture):.3f} that steps can catch"
-                candidate = share, situation.phase, entry.name
-                minima[scenario] = min(minima.get(scenario, candidate), candidate)
             yield line
     if any(entry.bound for entries in result.directions.values() for entry in entries):
         yield f"m omega d: theoretical limit if the feet do not move. {'; '.join(SYMBOLS).replace('ω', 'omega')}"
+    minima: dict[str, tuple[float, float, str]] = {}
+    for i, situation in enumerate(result.situations):
+        for entry in result.directions[i]:
+            if entry.capture is not None:
+                candidate = result.share(i, entry.threshold.survived), situation.phase, entry.name
+                scenario = situation.settings.scenario
+                minima[scenario] = min(minima.get(scenario, candidate), candidate)
     for scenario, (share, at, name) in minima.items():
         yield f"{scenario}: least J / (m omega L) = {share:.3f}, {name}, at {at:.0%} of the step"
+
+
+def _phase(situation: Situation) -> str:
+    return f" at {situation.phase:.0%} of the step" if math.isfinite(situation.phase) else ""
+
+
+def _range_lines(result: PushMap, places: Sequence[int]) -> Iterator[str]:
+    """Yield the lines of situations that differ only in the hardware."""
+    first = result.situations[places[0]]
+    begins = [result.situations[i].at for i in places]
+    at = " to ".join(dict.fromkeys(f"{time:g}" for time in (min(begins), max(begins))))
+    feet = " and ".join(first.stance.feet)
+    yield f"{first.settings.scenario}: pushed at t = {at} s{_phase(first)}, on {feet}; {len(places)} robots"
+    for impulses in result.ranges(places):
+        line = f"  {impulses.name:10} {impulses.least:6.1f} to {impulses.most:6.1f} N.s, median {impulses.median:6.1f}"
+        yield line + f"; least with {result.situations[impulses.weakest].settings.hardware}"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bipedsim.view import FOOT_COLOURS, STYLE, TOTAL_COLOUR, picture
-from bipedsim_studies.push_map.push_map import SYMBOLS, PushMap
+from bipedsim_studies.push_map.push_map import SYMBOLS, PushMap, Range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,31 +40,54 @@ def plot(push_map: PushMap, path: Path) -> None:
     with picture(path, (7.5, 7.5), title, {**STYLE, "axes.spines.top": True, "axes.spines.right": True}) as figure:
         axes = figure.add_subplot(projection="polar")
         axes.set_theta_zero_location("N")  # type: ignore[attr-defined]
-        for i, situation in enumerate(push_map.situations):
-            colour = FOOT_COLOURS[i % len(FOOT_COLOURS)]
+        for number, places in enumerate(push_map.variants()):
+            situation = push_map.situations[places[0]]
+            colour = FOOT_COLOURS[number % len(FOOT_COLOURS)]
             if not situation.walking:
                 circle = np.linspace(0.0, 2.0 * math.pi, 721)
                 bound = [situation.stance.bound(angle) for angle in circle]
                 label = "\n".join(["theoretical limit if the feet do not move: m ω d", *SYMBOLS])
                 axes.plot(circle, bound, color=TOTAL_COLOUR, linestyle="--", label=label)
-            entries = push_map.directions[i]
-            angles = [entry.angle for entry in entries]
-            impulses = [entry.threshold.survived for entry in entries]
             at = f"{situation.settings.scenario}, t = {situation.at:g} s, on {' and '.join(situation.stance.feet)}"
-            axes.fill([*angles, angles[0]], [*impulses, impulses[0]], color=colour, alpha=0.12)
-            axes.plot([*angles, angles[0]], [*impulses, impulses[0]], color=colour, marker="o", label=at)
+            _draw_map(axes, list(push_map.ranges(places)), colour, _label(at, places))
         axes.set_ylim(0.0, HEADROOM * axes.get_ylim()[1])
         _name_directions(axes, push_map)
         _write_impulses(axes, push_map)
         figure.legend(loc="outside lower left")
 
 
+def _closed(values: Sequence[float]) -> list[float]:
+    """Return the values with the first one repeated at the end."""
+    return [*values, values[0]]
+
+
+def _draw_map(axes: Axes, ranges: Sequence[Range], colour: str, label: str, unit: float = 1.0) -> None:
+    """Draw the area that the robot recovers from; for several robots, the least and the largest one and the median.
+
+    Args:
+        axes: Polar axes.
+        ranges: Impulses of each direction [N.s].
+        colour: Colour of the area.
+        label: Text in the legend.
+        unit: Impulse that is drawn as 1 [N.s].
+    """
+    turn = _closed([each.angle for each in ranges])
+    least, median, most = (
+        _closed([value / unit for value in values])
+        for values in zip(*((each.least, each.median, each.most) for each in ranges), strict=True)
+    )
+    axes.fill(turn, least, color=colour, alpha=0.12)
+    if most != least:
+        axes.fill_between(turn, least, most, color=colour, alpha=0.3, linewidth=0.0)
+    axes.plot(turn, median, color=colour, marker="o", markersize=4, label=label)
+
+
 def _plot_phases(push_map: PushMap, path: Path) -> None:
-    """Draw one small map per situation, with impulses relative to the leg length, and all with the same scale."""
-    kind, count = push_map.kind, len(push_map.situations)
+    """Draw one small map per phase, with impulses relative to the leg length, and all with the same scale."""
+    kind, groups = push_map.kind, push_map.variants()
     first = push_map.situations[0]
-    columns = min(count, COLUMNS)
-    rows = math.ceil(count / columns)
+    columns = min(len(groups), COLUMNS)
+    rows = math.ceil(len(groups) / columns)
     title = (
         f"{Path(first.settings.robot).stem}, {first.settings.controller}: largest push it recovers from, J / (m ω L)\n"
         f"J: impulse, {kind.duration:g} s at {kind.body or 'the root link'}; m = {first.stance.mass:.1f} kg; "
@@ -73,20 +97,20 @@ def _plot_phases(push_map: PushMap, path: Path) -> None:
     with picture(path, (3.0 * columns, 3.2 * rows + 1.0), title, style) as figure:
         largest = 0.0
         panels = []
-        for i, situation in enumerate(push_map.situations):
-            axes = figure.add_subplot(rows, columns, i + 1, projection="polar")
+        for number, places in enumerate(groups):
+            i, situation = places[0], push_map.situations[places[0]]
+            axes = figure.add_subplot(rows, columns, number + 1, projection="polar")
             panels.append(axes)
             axes.set_theta_zero_location("N")  # type: ignore[attr-defined]
-            entries = push_map.directions[i]
-            turn = [*(entry.angle for entry in entries), entries[0].angle]
-            survived = [push_map.share(i, entry.threshold.survived) for entry in entries]
-            axes.fill(turn, [*survived, survived[0]], color=FOOT_COLOURS[0], alpha=0.15)
-            axes.plot(turn, [*survived, survived[0]], color=FOOT_COLOURS[0], marker="o", markersize=3, label="recovers")
+            entries, ranges = push_map.directions[i], list(push_map.ranges(places))
+            unit = 1.0 / push_map.share(i, 1.0)
+            _draw_map(axes, ranges, FOOT_COLOURS[0], _label("recovers", places), unit)
             limits = [push_map.share(i, entry.capture) for entry in entries if entry.capture is not None]
+            turn = _closed([entry.angle for entry in entries])
             if len(limits) == len(entries):
                 label = "what steps can catch in theory"
-                axes.plot(turn, [*limits, limits[0]], color=TOTAL_COLOUR, linestyle="--", label=label)
-            largest = max(largest, *survived, *limits)
+                axes.plot(turn, _closed(limits), color=TOTAL_COLOUR, linestyle="--", label=label)
+            largest = max(largest, *(each.most / unit for each in ranges), *limits)
             named = [entry.name if round(math.degrees(entry.angle)) % 90 == 0 else "" for entry in entries]
             axes.set_xticks(turn[:-1], named)
             axes.tick_params(labelsize=7)
@@ -100,6 +124,11 @@ def _plot_phases(push_map: PushMap, path: Path) -> None:
             axes.set_ylim(0.0, HEADROOM * largest)
         handles, labels = panels[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower left")
+
+
+def _label(text: str, places: Sequence[int]) -> str:
+    """Return the text for the legend, with the number of robots if there are several."""
+    return f"{text}; median and range of {len(places)} robots" if len(places) > 1 else text
 
 
 def _name_directions(axes: Axes, push_map: PushMap) -> None:
@@ -117,12 +146,12 @@ def _name_directions(axes: Axes, push_map: PushMap) -> None:
 
 
 def _write_impulses(axes: Axes, push_map: PushMap) -> None:
-    """Label the points: the largest value of each direction outside, the smallest inside, others at the side."""
+    """Label the medians: the largest value of each direction outside, the smallest inside, others at the side."""
     points: dict[float, list[tuple[float, str]]] = {}
-    for i, entries in push_map.directions.items():
-        for entry in entries:
-            colour = FOOT_COLOURS[i % len(FOOT_COLOURS)]
-            points.setdefault(entry.angle, []).append((entry.threshold.survived, colour))
+    for number, places in enumerate(push_map.variants()):
+        for each in push_map.ranges(places):
+            colour = FOOT_COLOURS[number % len(FOOT_COLOURS)]
+            points.setdefault(each.angle, []).append((each.median, colour))
     for angle, values in points.items():
         values.sort(reverse=True)
         for rank, (impulse, colour) in enumerate(values):

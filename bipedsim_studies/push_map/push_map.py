@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from statistics import median
 from typing import Any
 
 from bipedsim.config import ProgressBar
@@ -41,6 +44,25 @@ class Direction:
     capture: float | None = None
 
 
+@dataclass(frozen=True)
+class Range:
+    """Survived impulses in one direction of situations that differ only in the hardware.
+
+    Attributes:
+        name: Name of the direction.
+        angle: Angle from the heading to the left [rad].
+        least, median, most: The impulses [N.s].
+        weakest: Index of the situation with the least impulse.
+    """
+
+    name: str
+    angle: float
+    least: float
+    median: float
+    most: float
+    weakest: int
+
+
 @dataclass(frozen=True, eq=False)
 class PushMap:
     """Results of a push map.
@@ -62,6 +84,28 @@ class PushMap:
         stance = self.situations[i].stance
         return impulse / (stance.mass * stance.omega * self.legs[i])
 
+    def variants(self) -> list[list[int]]:
+        """Return the indices of the situations, grouped where they differ only in the hardware.
+
+        Situations on different feet are in different groups, because their directions differ.
+        """
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        counts: Counter[tuple[str, str]] = Counter()
+        for i, situation in enumerate(self.situations):
+            run = situation.settings
+            of_run = run.scenario, str(run.hardware)
+            groups.setdefault((run.scenario, counts[of_run], situation.stance.feet), []).append(i)
+            counts[of_run] += 1
+        return list(groups.values())
+
+    def ranges(self, places: Sequence[int]) -> Iterator[Range]:
+        """Yield the range of the survived impulses in each direction of one group of :meth:`variants`."""
+        for entries in zip(*(self.directions[i] for i in places), strict=True):
+            impulses = [entry.threshold.survived for entry in entries]
+            least = min(impulses)
+            weakest = places[impulses.index(least)]
+            yield Range(entries[0].name, entries[0].angle, least, median(impulses), max(impulses), weakest)
+
     def as_json(self) -> dict[str, Any]:
         """Return the push map as JSON values."""
         return {
@@ -71,6 +115,7 @@ class PushMap:
                     "robot": situation.settings.robot,
                     "scenario": situation.settings.scenario,
                     "controller": situation.settings.controller,
+                    "hardware": situation.settings.hardware,
                     "at_s": situation.at,
                     "walking": situation.walking,
                     "phase": situation.phase if math.isfinite(situation.phase) else None,

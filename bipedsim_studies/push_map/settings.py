@@ -18,7 +18,12 @@ class PushMapSettings:
     """Settings of a push map."""
 
     run: RunConfig = param(RunConfig(), "parameters of the runs; scenario and duration have no effect")
-    scenarios: tuple[str, ...] = param(("stand", "walk"), "scenarios, by name or path; their pushes have no effect")
+    scenarios: tuple[str, ...] = param(
+        ("stand", "walk"), "scenarios, by name or path; their pushes have no effect", path=True
+    )
+    hardware: tuple[str, ...] = param(
+        (), "hardware of the runs, instead of run.hardware; if several, the map has their range", path=True
+    )
     directions: int = param(4, "number of directions, evenly spaced from the heading to the left", low=1)
     at: float | None = param(
         None,
@@ -33,6 +38,10 @@ class PushMapSettings:
     time_limit: float = time_limit("search")
 
     def runs(self) -> list[RunConfig]:
-        """Return the settings of one run per scenario."""
-        controller = self.run.controller or CONTROLLER
-        return [replace(self.run, controller=controller, scenario=scenario) for scenario in self.scenarios]
+        """Return the settings of one run per scenario and hardware."""
+        run = replace(self.run, controller=self.run.controller or CONTROLLER)
+        return [
+            replace(run, scenario=scenario, hardware=hardware)
+            for scenario in self.scenarios
+            for hardware in dict.fromkeys(self.hardware) or (run.hardware,)
+        ]

@@ -99,12 +99,14 @@ def situations(settings: RunConfig, at: float | None, phases: int = 0) -> tuple[
         begin, period = single[0][0], single[1][0] - single[0][0]
         step_phases = [(k + 0.5) / phases for k in range(phases)]
         times = [round(begin + phase * period, 3) for phase in step_phases]
+    # Hardware may change the masses, and the theory is that of the simulated robot.
+    plant = run.sim.plant
     result = []
     for at, phase in zip(times, step_phases, strict=True):
-        stance = _stance(recording, robot, at)
+        stance = _stance(recording, plant, at)
         if stance is None:
             raise ConfigError("airborne at the time of the push; change --at", f"{description}: t = {at:g} s")
-        result.append(Situation(settings, at, bool(moving), stance, phase, _stride(recording, robot, at, stance)))
+        result.append(Situation(settings, at, bool(moving), stance, phase, _stride(recording, plant, at, stance)))
     return tuple(result)
 
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ from bipedsim_studies.push_map.capture import PushStance, support_polygon
 from bipedsim_studies.push_map.command import lines_of
 from bipedsim_studies.push_map.picture import plot
 from bipedsim_studies.push_map.push_map import Direction, PushMap
+from bipedsim_studies.push_map.settings import PushMapSettings
 from bipedsim_studies.push_map.trial import PushKind, Situation, direction_names, situation, survives
 from bipedsim_studies.study.search import Threshold, threshold
 
@@ -180,6 +182,72 @@ def test_the_picture_and_the_json_hold_every_direction(tmp_path: Path) -> None:
     assert where["directions"][2]["falls_at_Ns"] is None
     assert where["zmp_m"] == [0.05, 0.0]
     assert "zmp" in next(lines_of(found)), "the controller of the map, also if it is the default"
+
+
+def a_map_of(hardware: dict[str, float]) -> PushMap:
+    """A map of two scenarios, with an impulse of its own for each hardware."""
+    runs = PushMapSettings(scenarios=("stand", "walk"), hardware=tuple(hardware)).runs()
+    feet = {"stand": ("left", "right"), "walk": ("left",)}
+    situations = tuple(
+        Situation(run, 2.0, run.scenario == "walk", stance(feet[run.scenario or ""]), math.nan) for run in runs
+    )
+    directions = {
+        i: [
+            Direction(name, k * math.pi, Threshold(hardware[str(run.hardware)] + k, 90.0, 3), 30.0)
+            for k, name in enumerate(("forward", "backward"))
+        ]
+        for i, run in enumerate(runs)
+    }
+    return PushMap(PushKind(), situations, directions)
+
+
+def test_several_hardware_give_a_range(tmp_path: Path) -> None:
+    found = a_map_of({"a.yaml": 22.0, "b.yaml": 18.0, "c.yaml": 24.0})
+    assert found.variants() == [[0, 1, 2], [3, 4, 5]]
+    forward, backward = found.ranges([3, 4, 5])
+    assert (forward.least, forward.median, forward.most, forward.weakest) == (18.0, 22.0, 24.0, 4)
+    assert (backward.name, backward.angle, backward.least) == ("backward", math.pi, 19.0)
+    drawn = Drawn(lambda path: plot(found, path), tmp_path)
+    assert sum("3 robots" in text for text in drawn.texts) == 2
+    text = "\n".join(lines_of(found))
+    assert text.count("b.yaml") == 4
+    assert [where["hardware"] for where in found.as_json()["situations"][:3]] == ["a.yaml", "b.yaml", "c.yaml"]
+
+
+def test_situations_on_other_feet_are_not_compared() -> None:
+    """Outward on the left foot is inward on the right one."""
+    found = a_map_of({"a.yaml": 22.0, "b.yaml": 18.0})
+    walk = replace(found.situations[3], stance=stance(("right",), -0.1))
+    found = replace(found, situations=(*found.situations[:3], walk))
+    assert found.variants() == [[0, 1], [2], [3]]
+
+
+def test_phases_are_grouped_over_the_hardware() -> None:
+    run = RunConfig(controller="zmp", scenario="walk")
+    situations = [
+        Situation(replace(run, hardware=hardware), 2.0, True, stance(("left",)), phase)
+        for hardware in ("a.yaml", "b.yaml")
+        for phase in (0.25, 0.75)
+    ]
+    assert PushMap(PushKind(), tuple(situations)).variants() == [[0, 2], [1, 3]]
+
+
+@pytest.mark.ci
+def test_the_limit_is_that_of_the_simulated_robot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """m omega d has the mass of the plant, of which the controller does not know. Ahead, the edge of the soles is d."""
+    heavy = tmp_path / "heavy.yaml"
+    heavy.write_text("preset: ideal\nmass_scale: 1.3\n")
+    settings = "{directions: 1, tolerance: 0.2, at: 1.2, push: {settle: 1}, run: {controller_params: {catch_time: 0}}}"
+    words = ["push-map", settings, "--scenarios", "stand", "--jobs", "1", "--json", "--hardware", "ideal", str(heavy)]
+    assert main(words) == 0
+    light, heavier = json.loads(capsys.readouterr().out)["situations"]
+    assert (light["hardware"], heavier["hardware"]) == ("ideal", str(heavy))
+    assert heavier["mass_kg"] == pytest.approx(1.3 * light["mass_kg"])
+    distance = max(x for x, _ in heavier["polygon_m"]) - heavier["zmp_m"][0]
+    limit = 1.3 * light["mass_kg"] * math.sqrt(9.81 / heavier["com_height_m"]) * distance
+    (ahead,) = heavier["directions"]
+    assert ahead["bound_Ns"] == pytest.approx(limit, rel=1e-3)
+    assert 0.6 * limit < ahead["impulse_Ns"] < 1.1 * limit
 
 
 def test_no_number_of_a_picture_is_between_another_one_and_its_point(tmp_path: Path) -> None:
