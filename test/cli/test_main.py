@@ -318,9 +318,10 @@ def test_ctrl_c_keeps_what_was_simulated_until_then(tmp_path: Path, number: sign
     Batch systems and `timeout` end a job with SIGTERM. The simulated data is then as valuable as after Ctrl-C.
     """
     output, picture = tmp_path / "run.npz", tmp_path / "run.png"
-    # The bar shows that it is on its way.
+    # The bar shows that it is on its way. However slow the machine is, the drawing is no long operation here.
     code = (
-        "import sys; from bipedsim.cli import main as cli; from bipedsim.runs import runner; "
+        "import sys; from bipedsim.cli import main as cli, waiting; from bipedsim.runs import runner; "
+        "waiting.PATIENCE = 1e6; "
         "runner.ProgressBar = lambda ticks, **_: (t for t in ticks if t != 250 or not print('up', flush=True)); "
         "made = runner._result; "
         "runner._result = lambda *run: print('figures', file=sys.stderr, flush=True) or made(*run); "
