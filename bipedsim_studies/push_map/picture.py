@@ -77,8 +77,7 @@ def _draw_map(axes: Axes, ranges: Sequence[Range], colour: str, label: str, unit
         for values in zip(*((each.least, each.median, each.most) for each in ranges), strict=True)
     )
     axes.fill(turn, least, color=colour, alpha=0.12)
-    if most != least:
-        axes.fill_between(turn, least, most, color=colour, alpha=0.3, linewidth=0.0)
+    axes.vlines(turn, least, most, color=colour, alpha=0.4, linewidth=5.0)
     axes.plot(turn, median, color=colour, marker="o", markersize=4, label=label)
 
 
