@@ -18,7 +18,7 @@ def load_run(path: Path | str, segment: int = -1, start: float | None = None, st
     """Read a run as :func:`load_recording` does, and fill the sole wrenches of a robot from its ankle sensors.
 
     Args:
-        path: A run (.npz), a bag directory, a directory of a launch that contains ``bag/``, or an .mcap file.
+        path: A run (.npz or .csv), a bag directory, a directory of a launch that contains ``bag/``, or an .mcap file.
         segment: Segment of a bag in which time jumps back; -1 is the last one.
         start, stop: Rows outside these times [s] are left out and take no memory; None for no limit.
 

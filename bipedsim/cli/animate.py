@@ -14,7 +14,7 @@ AROUND = 1.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    parser.add_argument("recording", type=Path, metavar="RUN", help="bag folder, .mcap or .npz")
+    parser.add_argument("recording", type=Path, metavar="RUN", help="bag folder, .mcap, .npz or .csv")
     parser.add_argument(
         "-o",
         "--output",

@@ -27,7 +27,7 @@ notes."""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    parser.add_argument("recording", type=Path, help="folder of a run or bag, .mcap or .npz")
+    parser.add_argument("recording", type=Path, help="folder of a run or bag, .mcap, .npz or .csv")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="file to write (default: next to RUN)")
     parser.add_argument(
         "--format",

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "recording",
         type=Path,
         nargs="+",
-        help="folder of a run or bag, .mcap or .npz; several runs "
+        help="folder of a run or bag, .mcap, .npz or .csv; several runs "
         "of one robot are plotted in the same axes, with a table of the metrics that differ",
     )
     parser.add_argument(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    parser.add_argument("recording", type=Path, metavar="RUN", help="folder of a run or bag, .mcap or .npz")
+    parser.add_argument("recording", type=Path, metavar="RUN", help="folder of a run or bag, .mcap, .npz or .csv")
     parser.add_argument("--json", action="store_true", help="print only the metrics, as JSON")
 
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from bipedsim.config import check_readable
 from bipedsim.errors import RecordingError
 from bipedsim.recording.bag import ROWS, BagRows, find_bag, name_one, recording_from_bag
+from bipedsim.recording.csv import load_csv
 from bipedsim.recording.recording import Recording, between, load_npz, nothing_between
+
+_TABLES = {".npz": load_npz, ".csv": load_csv}
+"""Suffix of a file with a whole run to the function that reads it. All else is a bag."""
 
 
 def load_recording(
     path: Path | str, segment: int = -1, start: float | None = None, stop: float | None = None
 ) -> Recording:
-    """Read a run (.npz), a bag directory, a launch directory that contains ``bag/``, or an .mcap file.
+    """Read a run (.npz or .csv), a bag directory, a launch directory that contains ``bag/``, or an .mcap file.
 
     Args:
         path: File or directory. An unfinished bag is read up to its last whole message; ``notes`` report this.
@@ -27,9 +31,9 @@ def load_recording(
             The message says what was found.
     """
     path = Path(path)
-    if not _is_npz(path):
+    if (read := _table_reader(path)) is None:
         return recording_from_bag(path, segment, start, stop)
-    run = load_npz(path)
+    run = read(path)
     in_range = between(run.t, start, stop)
     if len(run) and not in_range.any():
         raise nothing_between(start, stop, str(path), run.t[0], run.t[-1])
@@ -49,8 +53,8 @@ def read_blocks(path: Path | str, columns: Collection[str] | None = None) -> Ite
         RecordingError: The path is not readable; the message says what was found.
     """
     path = Path(path)
-    if _is_npz(path):
-        run = load_npz(path)
+    if (read := _table_reader(path)) is not None:
+        run = read(path)
         for first in range(0, max(1, len(run)), ROWS):
             yield 0, run.rows(slice(first, first + ROWS))
         return
@@ -64,15 +68,15 @@ def read_blocks(path: Path | str, columns: Collection[str] | None = None) -> Ite
         yield last
 
 
-def _is_npz(path: Path) -> bool:
-    """Return True for a run (.npz), False for a bag.
+def _table_reader(path: Path) -> Callable[[Path], Recording] | None:
+    """Return the function that reads a run from one file; None for a bag.
 
     Raises:
         RecordingError: The path is neither.
     """
     check_readable(path, RecordingError, directories=True)
-    if os.path.isfile(path) and path.suffix == ".npz":
-        return True
+    if os.path.isfile(path) and path.suffix in _TABLES:
+        return _TABLES[path.suffix]
     if find_bag(path) is None and (which := name_one(path, (".npz",))):
         raise RecordingError(f"neither a bag nor a run{which}", path)
-    return False
+    return None

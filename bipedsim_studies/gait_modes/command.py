@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    parser.add_argument("recording", type=Path, metavar="RUN", help="bag folder, .mcap or .npz")
+    parser.add_argument("recording", type=Path, metavar="RUN", help="bag folder, .mcap, .npz or .csv")
     parser.add_argument(
         "--bounce",
         type=float,

@@ -12,7 +12,7 @@ from bipedsim_studies.study import add_output, output, shows_progress
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    parser.add_argument("recording", type=Path, help="bag folder, .mcap or .npz of a robot or of a simulated run")
+    parser.add_argument("recording", type=Path, help="bag folder, .mcap, .npz or .csv of a robot or of a simulated run")
     add_recorded(parser, ground=False)
     add_option(parser, RunConfig, "hardware", default="ideal")
     parser.add_argument(

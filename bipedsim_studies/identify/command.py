@@ -16,7 +16,7 @@ PAGES = (".html", ".htm")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     parser.add_argument(
-        "recordings", type=Path, nargs="+", metavar="RUN", help="bag folders, .mcap or .npz of one robot"
+        "recordings", type=Path, nargs="+", metavar="RUN", help="bag folders, .mcap, .npz or .csv of one robot"
     )
     add_recorded(parser, ground=False)
     add_span(parser)

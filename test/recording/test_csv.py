@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings, strategies as st
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from picture_support import Drawn
@@ -19,10 +20,12 @@ from recording_support import standing
 from refusals import refusal
 
 from bipedsim.config import ProgressBar
-from bipedsim.errors import RecordingError, UnknownNameError
+from bipedsim.errors import OmittedWarning, RecordingError, UnknownNameError
 from bipedsim.recording import csv as csv_module
-from bipedsim.recording.csv import CsvColumns, CsvTable, export_csv
+from bipedsim.recording.csv import CsvColumns, CsvTable, export_csv, load_csv
+from bipedsim.recording.load import load_recording, read_blocks
 from bipedsim.recording.recording import Recording
+from bipedsim.recording.schema import COLUMNS, OBJECT_COMPONENTS
 from bipedsim.view import plots
 from bipedsim.view.palette import FACE_COLOUR, FOOT_COLOURS, LIMIT_COLOUR, PUSH_COLOUR, TOTAL_COLOUR
 from bipedsim.view.panels import USUAL_PANELS
@@ -94,6 +97,112 @@ def test_a_table_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with refusal(RecordingError, place=tmp_path / "file" / "run.csv"):
         export_csv(standing(3), tmp_path / "file" / "run.csv")
+
+
+def _same(a: Recording, b: Recording) -> None:
+    """Assert that all numbers of two recordings have the same bits."""
+    assert a.owners == b.owners
+    for name in COLUMNS:
+        one, other = getattr(a, name), getattr(b, name)
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other, err_msg=name)
+    for group in ("readouts", "objects"):
+        one, other = getattr(a, group), getattr(b, group)
+        assert list(one) == list(other)
+        for name, values in one.items():
+            np.testing.assert_array_equal(values, other[name], err_msg=name)
+
+
+@settings(deadline=None, max_examples=20)
+@given(seed=st.integers(0, 2**32 - 1), scale=st.sampled_from([1e-300, 1e-9, 1.0, 1e12]))
+def test_a_table_read_again_has_the_same_bits(
+    seed: int, scale: float, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    rng, n = np.random.default_rng(seed), 30
+    r = Recording.empty(n, ("l_knee", "knee_joint_position"), ("left", "rear_foot"), "", imu_names=("shank_imu",))
+    for name, column in COLUMNS.items():
+        values = scale * rng.normal(size=getattr(r, name).shape)
+        if column.dtype is np.float64:
+            values[rng.random(values.shape) < 0.2] = np.nan
+        else:
+            values = rng.integers(0, 2, size=values.shape)
+        setattr(r, name, values.astype(column.dtype))
+    r.t = np.cumsum(rng.uniform(1e-9, 1e-2, n))
+    r.readouts = {"margin, of all": rng.normal(size=n), "/battery": np.full(n, 12.0)}
+    r.objects = {"ball_x[m]_1": rng.normal(size=(n, len(OBJECT_COMPONENTS)))}
+    path = tmp_path_factory.mktemp("table") / "run.csv"
+    export_csv(r, path)
+    _same(load_csv(path), r)
+
+
+def test_a_run_and_its_table_are_read_alike(tmp_path: Path) -> None:
+    r = standing(900)
+    export_csv(r, tmp_path / "run.csv")
+    whole = load_recording(tmp_path / "run.csv")
+    _same(load_recording(tmp_path / "run.csv", start=r.t[100], stop=r.t[199]), whole.rows(slice(100, 200)))
+    (block,) = [rows for _, rows in read_blocks(tmp_path / "run.csv")]
+    _same(block, whole)
+
+
+def test_a_table_of_another_program_needs_only_the_names(tmp_path: Path) -> None:
+    """Order, units, missing columns, empty lines and the mark of a spreadsheet at the begin do not matter."""
+    path = tmp_path / "log.csv"
+    path.write_text(
+        "\ufeffr_hip_joint_position, t[s] ,left_foot_ankle_wrench_fz[N],l_hip_joint_position[rad]\n"
+        "0.5,10,,1\n\n0.25,10.5,7,\n"
+    )
+    r = load_csv(path)
+    assert r.joint_names == ("r_hip", "l_hip")
+    assert r.feet == ("left",)
+    assert not r.notes
+    np.testing.assert_array_equal(r.t, [10.0, 10.5])
+    np.testing.assert_array_equal(r.joint_position, [[0.5, 1.0], [0.25, np.nan]])
+    np.testing.assert_array_equal(r.ankle_wrench[:, 0, 2], [np.nan, 7.0])
+    assert np.isnan(r.ankle_wrench[:, 0, [0, 1, 3, 4, 5]]).all()
+    assert np.isnan(r.joint_effort).all()
+
+
+def test_columns_with_unknown_names_are_reported(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("t[s],q_knee,_joint_position[rad],object_ball_x[m]\n0,1,2,3\n1,1,2,3\n")
+    with pytest.warns(OmittedWarning) as caught:
+        r = load_csv(path)
+    for name in ("q_knee", "_joint_position[rad]", "object_ball_x[m]"):
+        assert name in str(caught[0].message)
+        assert name in r.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "value"),
+    [
+        ("", "", None),
+        ("t[s],knee_joint_position[rad]\n", ": t[s]", None),
+        ("time,knee_joint_position[rad]\n0,1\n", "", None),
+        ("t[s],a_joint_effort,a_joint_effort\n0,1,1\n", "", None),
+        ("t[ms],a_joint_effort\n0,1\n", ": t[ms]", None),
+        ("t[s],a_joint_position[deg]\n0,1\n", ": a_joint_position[deg]", None),
+        ("t[s],a_joint_position\n0,1\n1,1,1\n", ": line 3", None),
+        ("t[s],a_joint_position\n0,1\n\n1,high\n", ": line 4, column a_joint_position", "high"),
+        ("t[s],a_joint_position\n0,1\n\n0,1\n", ": t[s], line 4", 0.0),
+        ("t[s],a_joint_position\n1,1\n,1\n", ": t[s], line 3", np.nan),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_refused_with_its_place(
+    text: str, place: str, value: object, tmp_path: Path
+) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(text)
+    with pytest.raises(RecordingError) as caught:
+        load_csv(path)
+    assert str(caught.value.place) == f"{path}{place}"
+    if value is not None:
+        np.testing.assert_equal(caught.value.value, value)
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_bytes(b"t[s]\n\xff\xfe\x00")
+    with refusal(RecordingError, place=tmp_path / "log.csv"):
+        load_csv(tmp_path / "log.csv")
 
 
 # --- figures ---
