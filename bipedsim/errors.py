@@ -266,6 +266,15 @@ class DoubledWarning(UserWarning):
     """The robot and its controller both contain a property, such as the damping of the drives, so it counts twice."""
 
 
+class InferredWarning(UserWarning):
+    """An input lacks a value that affects the physics, such as the scale of an image, so a default is used."""
+
+
+def warn_inferred(message: str) -> None:
+    """Report a default that is used because an input lacks a value."""
+    warnings.warn(InferredWarning(message), stacklevel=2)
+
+
 def warn_doubled(message: str) -> None:
     """Report a property that counts twice."""
     warnings.warn(DoubledWarning(message), stacklevel=2)

@@ -98,11 +98,12 @@ def _run_command(argv: Sequence[str] | None) -> int:
         DoubledWarning,
         FailedError,
         IncompleteWarning,
+        InferredWarning,
         OmittedWarning,
     )
 
     command = "bipedsim"
-    own = (IncompleteWarning, ChangedWarning, DoubledWarning, OmittedWarning)
+    own = (IncompleteWarning, ChangedWarning, DoubledWarning, InferredWarning, OmittedWarning)
     reported: set[str] = set()
     incomplete: list[str] = []
 

@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from bipedsim.config.read import is_path
-from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.errors import ConfigError, UnknownNameError, closest
 
 
 @cache
@@ -152,12 +152,17 @@ class Files(Mapping[str, Path]):
 
         Raises:
             UnknownNameError: The name is unknown; the message lists the names.
+            ConfigError: The file does not exist, and its name without the suffix is nearly one of the names.
         """
         text = str(name_or_path)
         if text in self:
             return self[text]
         if isinstance(name_or_path, Path) or is_path(text) or ("/" in self._pattern and os.path.isdir(text)):
-            return Path(name_or_path)
+            path = Path(name_or_path)
+            meant = "" if os.path.lexists(path) else closest(self._name(path), self)
+            if meant:
+                raise ConfigError(f"does not exist; did you mean the {self.kind} {meant!r}?", text)
+            return path
         packages = {name: package for name, (package, _) in self._files_by_name().items() if package}
         raise UnknownNameError(self.kind, text, self, otherwise=otherwise, packages=packages)
 

@@ -11,7 +11,7 @@ import numpy as np
 from bipedsim.config import read_xml, together
 from bipedsim.descriptions.mjcf_gears import find_gears
 from bipedsim.descriptions.notes import Notes
-from bipedsim.errors import ConfigError, install, some
+from bipedsim.errors import ConfigError, install, some, warn_omitted
 from bipedsim.model import mesh_path
 from bipedsim.numerics import Array
 
@@ -24,15 +24,22 @@ NEGLIGIBLE = 1e-3
 def compiled_mjcf(file: Path, notes: Notes | None = None) -> tuple[Any, Any]:
     """Compile an MJCF file without textures and, if necessary, without its missing meshes.
 
+    A shape without a name is called ``geom<i>``, where i counts the shapes of the file. The names are therefore the
+    same with and without the files of the meshes.
+
     Args:
         file: The file.
-        notes: Receives what is left out. Without it, missing height fields and meshes of the world are errors.
+        notes: Receives what is left out. Without it, missing height fields and meshes of the world are errors, and
+            those of other bodies that cannot move are warnings.
 
     Returns:
         The module mujoco, and its model.
 
     Raises:
         ConfigError: MuJoCo is not installed, or cannot compile the file.
+
+    Warns:
+        OmittedWarning: As above.
     """
     try:
         import mujoco
@@ -111,11 +118,47 @@ def mjcf_files(file: Path) -> list[Path]:
 def _read(mujoco: Any, file: Path, parts: dict[str, tuple[Path, str]]) -> Any:
     """Return the specification of a file; MuJoCo itself reads only UTF-8."""
     if all(path.read_bytes().decode(errors="ignore") == text for path, text in parts.values()):
-        return mujoco.MjSpec.from_file(str(file))
-    text = parts[""][1]
-    spec = mujoco.MjSpec.from_string(text, {name: part.encode() for name, (_, part) in parts.items() if name})
-    spec.modelfiledir = str(file.parent)
+        spec = mujoco.MjSpec.from_file(str(file))
+    else:
+        text = parts[""][1]
+        spec = mujoco.MjSpec.from_string(text, {name: part.encode() for name, (_, part) in parts.items() if name})
+        spec.modelfiledir = str(file.parent)
+    _name_shapes(spec)
     return spec
+
+
+def _name_shapes(spec: Any) -> None:
+    """Name the shapes without a name by their number, with an underscore if another shape has this name."""
+    taken = {geom.name for geom in spec.geoms}
+    for i, geom in enumerate(spec.geoms):
+        if not geom.name:
+            name = f"geom{i}"
+            while name in taken:
+                name += "_"
+            geom.name = name
+            taken.add(name)
+
+
+def _is_fixed(body: Any) -> bool:
+    """Return whether a body of a specification cannot move."""
+    while body is not None:
+        if body.joints or body.mocap:
+            return False
+        body = body.parent
+    return True
+
+
+def _delete_shapes(spec: Any, file: Path, missing: Mapping[str, str], warn: bool) -> None:
+    """Delete the shapes with meshes that are ``missing``, and warn about those that cannot move."""
+    without = [geom for geom in spec.geoms if geom.meshname in missing]
+    fixed = [f"{geom.name!r} ({missing[geom.meshname]})" for geom in without if _is_fixed(geom.parent)]
+    if warn and fixed:
+        warn_omitted(
+            f"{file}: the shapes {some(fixed)} are left out, because the files of their meshes do not exist. Add the "
+            "files, or delete the shapes"
+        )
+    for geom in without:
+        spec.delete(geom)
 
 
 def _leave_out_missing(spec: Any, file: Path, folders: list[Path], notes: Notes | None) -> list[str]:
@@ -157,8 +200,7 @@ def _leave_out_missing(spec: Any, file: Path, folders: list[Path], notes: Notes 
     spec.strippath = False
     if missing:
         users = sorted({geom.parent.name for geom in spec.geoms if geom.meshname in missing})
-        for geom in [geom for geom in spec.geoms if geom.meshname in missing]:
-            spec.delete(geom)
+        _delete_shapes(spec, file, missing, strict)
         notes.doubts(f"{len(missing)} meshes do not exist, so {some(users)} lack them: {some(list(missing.values()))}")
     # Neither textures nor skins influence the motion.
     for material in spec.materials:

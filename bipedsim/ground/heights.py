@@ -26,10 +26,12 @@ class HeightGrid(NamedTuple):
     Attributes:
         heights: (X, Y) [m], those of an image from 0 to 1.
         cells: Distance of two heights along x and y [m]; None if the file does not contain it.
+        grey: Whether the heights are those of an image, so that their unit is not part of the file.
     """
 
     heights: Array
     cells: tuple[float, float] | None = None
+    grey: bool = False
 
 
 def read_heights(path: Path) -> HeightGrid:
@@ -55,7 +57,7 @@ def read_heights(path: Path) -> HeightGrid:
             _check_size(image.width * image.height, path)
             if is_tiff:
                 return _geotiff(image, path)
-            return HeightGrid(_grey(image, path))
+            return HeightGrid(_grey(image, path), grey=True)
     except (OSError, ValueError, TypeError, EOFError, Image.DecompressionBombError) as error:
         unknown = isinstance(error, UnidentifiedImageError) and is_tiff
         hint = ". Convert it, for example with gdal_translate -ot Float32 -co COMPRESS=DEFLATE" if unknown else ""

@@ -18,6 +18,7 @@ from bipedsim.config import (
     SCENE_SUFFIX,
     Polygon,
     Vector,
+    flow_text,
     from_file,
     from_mapping,
     in_braces,
@@ -25,7 +26,7 @@ from bipedsim.config import (
     read_yaml,
     together,
 )
-from bipedsim.errors import ConfigError
+from bipedsim.errors import ConfigError, warn_inferred
 from bipedsim.ground.field import HeightField
 from bipedsim.ground.ground import Ground
 from bipedsim.ground.heights import HeightGrid, read_heights
@@ -174,7 +175,9 @@ class FieldConfig(Terrains):
         path=True,
     )
     heights: tuple[tuple[float, ...], ...] | None = param(None, "heights in rows along x: heights[i][j] at (i, j)")
-    scale: float = param(1.0, "metres per unit of the file, and for an image metres from black to white")
+    scale: float | None = param(
+        None, "metres per unit of the file, and for an image metres from black to white; default 1"
+    )
     offset: float = param(0.0, "height that is added", unit="m")
     cell: float | None = param(
         None, "distance of two heights; default that of a GeoTIFF, else 0.05", unit="m", low=1e-3, high=1e3
@@ -199,9 +202,18 @@ class FieldConfig(Terrains):
 
         Raises:
             ConfigError: The file cannot be read, or a value is wrong.
+
+        Warns:
+            InferredWarning: The file is an image, and there is no scale.
         """
         if self.file is not None:
             grid = read_heights(Path(self.file))
+            if grid.grey and self.scale is None:
+                own = flow_text({"field": {"file": self.file, "scale": 1.0}})
+                warn_inferred(
+                    f"{self.file}: the image has no scale, so its white is 1 m above its black. Give this height [m] "
+                    f"as scale of the ground: {own}"
+                )
         elif self.heights is not None:
             rows = {len(row) for row in self.heights}
             if len(rows) != 1:
@@ -210,7 +222,7 @@ class FieldConfig(Terrains):
         else:
             grid = HeightGrid(np.zeros(FieldGrid.of_size(self.size, self.cell or CELL).x.shape))
         cells = (self.cell, self.cell) if self.cell is not None else grid.cells or (CELL, CELL)
-        heights = self.scale * grid.heights
+        heights = (1.0 if self.scale is None else self.scale) * grid.heights
         if heights.ndim == 2 and min(heights.shape) > 1:
             points = FieldGrid.of_shape(heights.shape, cells)
             rng = np.random.default_rng(self.seed)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bipedsim.config import read_xml
+from bipedsim.config import flow_text, read_xml
 from bipedsim.errors import ConfigError, UnknownNameError, some, warn_omitted
 from bipedsim.ground.field import HeightField
 from bipedsim.ground.patch import FRICTION_MAX, Patch
@@ -39,14 +39,14 @@ def read_terrain(
 ) -> GroundPieces:
     """Read the terrain of an MJCF file, as MuJoCo's compiler understands it.
 
-    The terrain is made of the shapes of the world and of bodies without joints, if anything can touch them. A shape of
-    positive priority decides the friction, as in MuJoCo. Otherwise the friction of the sole applies, which the import
-    of a robot takes from its file.
+    The terrain is made of the shapes of the world and of bodies that cannot move, if anything can touch them. A shape
+    of positive priority decides the friction, as in MuJoCo. Otherwise the friction of the sole applies, which the
+    import of a robot takes from its file.
 
     Args:
         file: The file.
         leave_out: Names of shapes and bodies that are not part of the ground. Shapes without a name are called
-            ``geom<i>``.
+            ``geom<i>``, where i counts all shapes of the file, including those of missing meshes.
         friction: Friction while sticking and sliding of all parts, instead of that of the file.
 
     Raises:
@@ -74,7 +74,7 @@ class _Scene:
         self._state = self._mj.MjData(self._m)
         self._mj.mj_kinematics(self._m, self._state)
         self._file, self._own_friction = file, friction
-        self._leave_out = set(leave_out)
+        self._leave_out = dict.fromkeys(leave_out).keys()
         names = {self._name("body", i) for i in range(self._m.nbody)}
         names |= {self._name("geom", i) for i in range(self._m.ngeom)}
         for name in leave_out:
@@ -85,7 +85,7 @@ class _Scene:
         """Return the terrain, and warn about the parts of the file that are left out."""
         patches: list[Patch] = []
         fields: list[HeightField] = []
-        omitted: list[str] = []
+        omitted: list[tuple[str, str]] = []
         for geom in self._static():
             name = self._name("geom", geom)
             kind = self._kind(geom)
@@ -99,20 +99,19 @@ class _Scene:
             else:
                 why = "tilted " if kind == "hfield" and not abs(rotation[2, 2] - 1.0) <= UPRIGHT else ""
                 why = "second " if kind == "hfield" and not why else "steep " if kind == "plane" else why
-                omitted.append(f"{why}{kind} {name!r}")
+                omitted.append((f"{why}{kind}", name))
         if not patches and not fields:
             problem = "has no plane, static box or height field that is not left out"
-            raise ConfigError(f"{problem}; others are {some(omitted)}" if omitted else problem, self._file)
-        moving = [
-            self._name("body", body)
-            for body in range(1, self._m.nbody)
-            if int(self._m.body_parentid[body]) == 0 and self._moves(body)
-        ]
-        omitted += [f"moving body {name!r}" for name in moving if name not in self._leave_out]
+            raise ConfigError(f"{problem}; others are {_listed(omitted)}" if omitted else problem, self._file)
+        for body in range(1, self._m.nbody):
+            carried = self._moves(body) and not self._moves(int(self._m.body_parentid[body]))
+            if carried and not self._with_parents(body) & self._leave_out:
+                omitted.append(("moving body", self._name("body", body)))
         if omitted:
+            names = [*self._leave_out, *(name for _, name in omitted)]
+            same = flow_text({"mjcf": {"file": str(self._file), "leave_out": names}})
             warn_omitted(
-                f"{self._file}: the ground has no {some(omitted)}. To switch this warning off, put the names into "
-                "leave_out of the ground (docs/ground.md)"
+                f"{self._file}: the ground has no {_listed(omitted)}. To switch this warning off, use the ground {same}"
             )
         return GroundPieces(tuple(patches), fields[0] if fields else None)
 
@@ -124,10 +123,16 @@ class _Scene:
         return str(self._mj.mjtGeom(int(self._m.geom_type[geom])).name.removeprefix("mjGEOM_").lower())
 
     def _moves(self, body: int) -> bool:
-        """Return whether a body belongs to a tree with joints, or is moved from outside."""
-        m, root = self._m, self._m.body_rootid[body]
-        same = m.body_rootid == root
-        return bool(m.body_jntnum[same].sum() or (m.body_mocapid[same] >= 0).any())
+        """Return whether there are joints between a body and the world, or it is moved from outside."""
+        return bool(self._m.body_weldid[body])
+
+    def _with_parents(self, body: int) -> set[str]:
+        """Return the names of a body and of the bodies that carry it, without the world."""
+        names = set()
+        while body:
+            names.add(self._name("body", body))
+            body = int(self._m.body_parentid[body])
+        return names
 
     def _static(self) -> Iterator[int]:
         """Yield the shapes of the terrain that can be touched and are not left out."""
@@ -136,11 +141,8 @@ class _Scene:
         for geom in range(m.ngeom):
             body = int(m.geom_bodyid[geom])
             touches = m.geom_contype[geom] or m.geom_conaffinity[geom] or geom in paired
-            names = {self._name("geom", geom)}
-            while body:
-                names.add(self._name("body", body))
-                body = int(m.body_parentid[body])
-            if touches and not self._moves(int(m.geom_bodyid[geom])) and not names & self._leave_out:
+            names = {self._name("geom", geom)} | self._with_parents(body)
+            if touches and not self._moves(body) and not names & self._leave_out:
                 yield geom
 
     def _friction(self, geom: int) -> tuple[float | None, float | None]:
@@ -189,3 +191,8 @@ class _Scene:
         cells = 2.0 * along / (columns - 1), 2.0 * across / (rows - 1)
         heights = z + high * elevation.T
         return HeightField(heights, cells[0], (x, y), *self._friction(geom), yaw=yaw, cell_y=cells[1])
+
+
+def _listed(omitted: Sequence[tuple[str, str]]) -> str:
+    """Return parts of a scene, given by kind and name, for a sentence."""
+    return some([f"{kind} {name!r}" for kind, name in omitted])

@@ -7,6 +7,7 @@ import io
 import math
 import os
 import struct
+import warnings
 import zlib
 from dataclasses import fields
 from pathlib import Path
@@ -20,7 +21,7 @@ from PIL import Image
 from PIL.TiffImagePlugin import ImageFileDirectory_v2
 from refusals import refusal
 
-from bipedsim.errors import ConfigError
+from bipedsim.errors import ConfigError, InferredWarning
 from bipedsim.ground import (
     Ground,
     HeightField,
@@ -295,9 +296,15 @@ def test_numpy_and_images_are_read(tmp_path: Path) -> None:
         # The last row of an image is at the smallest y.
         pixels = np.round(heights.T[::-1] * full).astype(dtype)
         Image.fromarray(pixels).save(tmp_path / "h.png")
-        field = get_ground(tmp_path / "h.png").field
+        with pytest.warns(InferredWarning):
+            field = get_ground(tmp_path / "h.png").field
         assert field is not None
         np.testing.assert_allclose(field.heights, heights, atol=0.5 / full)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            half = make_ground({"field": {"file": str(tmp_path / "h.png"), "scale": 0.5}}, "here").field
+        assert half is not None
+        np.testing.assert_array_equal(half.heights, 0.5 * field.heights)
 
 
 def test_images_that_show_no_heights_are_refused(tmp_path: Path) -> None:
@@ -313,7 +320,7 @@ def test_images_that_show_no_heights_are_refused(tmp_path: Path) -> None:
         make_ground({"field": {"file": str(tmp_path / "palette.tif")}}, "here")
     for name, pixels in {"grey": np.dstack([grey] * 3), "opaque": np.dstack([grey, solid])}.items():
         Image.fromarray(pixels).save(tmp_path / f"{name}.png")
-        field = make_ground({"field": {"file": str(tmp_path / f"{name}.png")}}, "here").field
+        field = make_ground({"field": {"file": str(tmp_path / f"{name}.png"), "scale": 1.0}}, "here").field
         assert field is not None
         np.testing.assert_allclose(field.heights, grey[::-1].T / 255.0, atol=1e-12)
 
@@ -381,7 +388,7 @@ def test_suffixes_have_any_letter_case(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "h.TIF").write_bytes(zlib.decompress(base64.b64decode(BY_GDAL)))
     Image.fromarray(np.zeros((3, 4), dtype=np.uint8)).save(tmp_path / "h.PNG")
     for name, shape in {"h.TIF": (5, 4), "h.PNG": (4, 3)}.items():
-        field = get_ground(name).field
+        field = make_ground({"field": {"file": name, "scale": 1.0}}, "here").field
         assert field is not None
         assert field.heights.shape == shape
 

@@ -237,6 +237,10 @@ def test_grounds_are_found_by_name_and_by_path(tmp_path: Path) -> None:
         get_ground("stiars")
     with refusal(place=tmp_path / "none.yaml", cause=FileNotFoundError):
         get_ground(tmp_path / "none.yaml")
+    with refusal(place="mine.yaml", cause=FileNotFoundError):
+        get_ground("mine.yaml")
+    with refusal(place="stiars.yaml", __cause__=None):
+        get_ground("stiars.yaml")
 
 
 def test_a_file_says_what_code_says(tmp_path: Path) -> None:

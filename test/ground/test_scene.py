@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -148,9 +149,65 @@ def test_left_out_parts_are_named_and_can_be_left_out_on_purpose(tmp_path: Path)
     assert [patch.name for patch in same.patches] == ["floor", "tread"]
     assert [patch.name for patch in less.patches] == ["floor"]
     assert less.field is None
+    in_braces = re.search(r"\{.*\}", warning)
+    assert in_braces is not None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert [patch.name for patch in get_ground(in_braces[0]).patches] == ["floor", "tread"]
     with pytest.raises(UnknownNameError) as unknown:
         make_ground({"mjcf": {"file": str(path), "leave_out": ["tred"]}}, "wrong")
     assert unknown.value.meant == "tread"
+
+
+def test_the_warning_contains_all_names(tmp_path: Path) -> None:
+    """A message shows the first names; the ground in it that switches the warning off has all of them."""
+    barrels = [f'<geom name="barrel: {i}" type="cylinder" size="0.1 0.1"/>' for i in range(40)]
+    with pytest.warns(OmittedWarning) as caught:
+        get_ground(scene(tmp_path, FLOOR + "".join(barrels)))
+    in_braces = re.search(r"\{.*\}", str(caught[0].message))
+    assert in_braces is not None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(get_ground(in_braces[0]).patches) == 1
+
+
+def test_what_carries_moving_bodies_and_cannot_move_is_terrain(tmp_path: Path) -> None:
+    """The pedestal of a door is welded to the world, so MuJoCo's rays hit it and it is ground; the door is not."""
+    world = f"""{FLOOR}<body name="pedestal" pos="1 2 0"><geom name="block" type="box" size="0.4 0.3 0.2"/>
+        <body name="door" pos="0 0 1"><joint type="hinge"/><geom type="box" size="0.1 0.1 0.5"/>
+        <body name="handle"><geom type="box" size="0.1 0.1 0.1"/></body></body></body>"""
+    path = scene(tmp_path, world)
+    with pytest.warns(OmittedWarning) as caught:
+        ground = get_ground(path)
+    assert re.findall(r"'(\w+)'", str(caught[0].message)) == ["door"]
+    assert [patch.name for patch in ground.patches] == ["floor", "block"]
+    assert ground.height(1.3, 2.2) == pytest.approx(ray_heights(path, [(1.3, 2.2)])[0][0]) == pytest.approx(0.2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bare = make_ground({"mjcf": {"file": str(path), "leave_out": ["pedestal"]}}, "bare")
+    assert [patch.name for patch in bare.patches] == ["floor"]
+
+
+def test_names_of_shapes_are_the_same_without_meshes(tmp_path: Path) -> None:
+    """A shape keeps its number if the mesh of another shape is missing, and a static one is reported."""
+    body = '<body name="rack"><geom type="mesh" mesh="m"/><geom name="geom1" type="box" size="1 1 0.1"/></body>'
+    box = '<geom type="box" size="0.2 0.2 0.3"/>'
+    path = scene(tmp_path, FLOOR + body + f'<body name="stand">{box}</body>')
+    asset = '<asset><mesh name="m" file="m.stl"/></asset>'
+    path.write_text(path.read_text().replace("<worldbody>", f"{asset}<worldbody>"))
+    corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], dtype=np.float32)
+    faces = [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]
+    triangles = b"".join(bytes(12) + corners[face].tobytes() + bytes(2) for face in faces)
+    names = []
+    for exists in (False, True):
+        if exists:
+            (tmp_path / "m.stl").write_bytes(bytes(80) + np.uint32(4).tobytes() + triangles)
+        with pytest.warns(OmittedWarning) as caught:
+            ground = get_ground(path)
+        assert len(caught) == 1
+        assert re.search(r"'geom1_'", str(caught[0].message))
+        names.append([patch.name for patch in ground.patches])
+    assert names[0] == names[1] == ["floor", "geom1", "geom3"]
 
 
 def test_a_tilted_field_is_left_out_by_name(tmp_path: Path) -> None:
