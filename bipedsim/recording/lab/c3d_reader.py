@@ -89,11 +89,13 @@ class _Plate(NamedTuple):
     """A plate in the axes of the file.
 
     ``unit`` is the unit of length that its moments were assumed to have [m], None if the file states it.
+    ``by_sensors`` states whether the channels are those of four transducers, types 3 and 7.
     ``polynomial`` (2, 6) is the maker's correction of the CoP in the unit of length ``scale`` [m], None without one.
     """
 
     signals: PlateSignals
     unit: float | None
+    by_sensors: bool
     polynomial: Array | None
     scale: float
 
@@ -198,7 +200,7 @@ def _plate(
         channels = _without_zero(geometry, channels, zero, notes)
     unit_unknown = kind in (4, 5) or (kind == 2 and not any(channel_units[3:]))
     polynomial = _polynomial(parameters, i) if by_sensors else None
-    return _Plate(PlateSignals(t, geometry, channels), scale if unit_unknown else None, polynomial, scale)
+    return _Plate(PlateSignals(t, geometry, channels), scale if unit_unknown else None, by_sensors, polynomial, scale)
 
 
 def _polynomial(parameters: Parameters, i: int) -> Array | None:
@@ -319,6 +321,24 @@ def _to_world(plate: _Plate, rotation: Array | None, notes: list[str]) -> PlateS
             f"force plate {geometry.name}: its channels hold the load on the plate and not the reaction on the "
             "person, whose sign C3D asks for: turned round"
         )
+    if plate.by_sensors and geometry.up > 0.0:
+        notes.append(_z_up(signals))
     if plate.unit is not None:
         signals = with_moment_unit(signals, plate.unit, notes)
     return signals if plate.polynomial is None else with_polynomial(signals, plate.polynomial, plate.scale, notes)
+
+
+def _z_up(signals: PlateSignals) -> str:
+    """Return the note for a plate of four transducers whose z axis points up.
+
+    The guide has z pointing down (c3d.org, *FORCE_PLATFORM:ORIGIN, TYPE-3*). BioWare writes corners of that order next
+    to channels along Kistler's axes, with z down: its own CoP differs from that of the file by the reversed depth of
+    the transducers.
+    """
+    name, force = signals.geometry.name, signals.force()[signals.loaded(LOADED)]
+    shift = 2.0 * signals.geometry.thickness * np.hypot(force[:, 0], force[:, 1]) / np.abs(force[:, 2])
+    return (
+        f"force plate {name}: its corners make z point up, and z of such plates points into the floor. It is read as "
+        "stated. If BioWare wrote the file, horizontal forces have the wrong sign, and the CoP is up to "
+        f"{1e3 * float(shift.max(initial=0.0)):.3g} mm off: export the trial with forces and moments instead"
+    )

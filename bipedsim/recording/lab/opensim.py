@@ -28,10 +28,13 @@ from bipedsim.recording.lab.cells import (
     read_lines,
     separator,
 )
+from bipedsim.recording.lab.corrections import LOADED
 from bipedsim.recording.lab.trial import Y_UP, LabTrial, Markers, length_unit
 
 MARGIN = 0.1
 """Margin around the centres of pressure for the plate of a file without plates [m]."""
+MOVED = 0.01
+"""Distance of the CoP from the point of application of a loaded plate that needs a note [m]."""
 MOST_HEADER = 1000
 """Maximum number of header lines."""
 
@@ -277,7 +280,15 @@ def read_forces(path: Path | str) -> LabTrial:
             torque = np.column_stack([table.column(f"{torque_stem}{axis}") for axis in "xyz"])
         sample = complete_samples(f"{stem}vx", table.t, np.hstack([force, torque]), notes, point)
         force, point, torque = sample[:, :3] @ Y_UP, unit * point @ Y_UP, unit * sample[:, 3:] @ Y_UP
-        plates.append(plate_of_forces(_plate_name(stem), table.t, force, point, torque))
+        plate = plate_of_forces(_plate_name(stem), table.t, force, point, torque)
+        plates.append(plate)
+        loaded = plate.loaded(LOADED) & np.isfinite(point).all(axis=1)
+        moved = np.linalg.norm((plate.cop() - point)[loaded, :2], axis=1).max(initial=0.0)
+        if moved > MOVED:
+            notes.append(
+                f"{stem}vx: its horizontal torques and the heights of its points put the CoP up to {1e3 * moved:.3g} "
+                "mm from the points: as in OpenSim, force and torque both act; check the unit of the torques"
+            )
     return LabTrial(path.stem, tuple(plates), notes=tuple(notes))
 
 

@@ -247,6 +247,19 @@ def test_signs_that_break_the_standard_are_mended_and_said(tmp_path: Path) -> No
         np.testing.assert_allclose(one.cop()[loaded], plate.cop()[loaded], atol=2e-6)
 
 
+def test_transducers_with_z_up_are_read_as_stated_with_a_note(tmp_path: Path) -> None:
+    """Kistler's z points down; BioWare's own CoP shows that its files with z up hold channels with z down."""
+    plate = a_plate(3)
+    up = replace(plate.geometry, corners=plate.geometry.corners[[3, 2, 1, 0]], offset=np.array([0.0, 0.0, 0.04]))
+    plate = replace(plate, geometry=up, channels=up.channels(np.tile([30.0, 40.0, 500.0, 0.0, 0.0, 0.0], (N, 1))))
+    write_c3d(a_trial(plate), tmp_path / "trial.c3d")
+    back = read_c3d(tmp_path / "trial.c3d")
+    np.testing.assert_allclose(back.plates[0].force(), plate.force(), atol=1e-3)
+    (note,) = back.notes
+    # Twice the depth of the transducers times 50 N over 500 N.
+    assert "8 mm" in note
+
+
 def test_plates_across_no_axis_have_no_vertical(tmp_path: Path) -> None:
     c, s = np.cos(0.6), np.sin(0.6)
     tilt = np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])

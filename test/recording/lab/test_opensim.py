@@ -72,6 +72,21 @@ def test_opensims_own_names_of_two_plates_are_read(tmp_path: Path) -> None:
     np.testing.assert_allclose(plates[1].free_moment(), 2.0)
 
 
+@pytest.mark.parametrize(("torque", "notes"), [(2.0, 0), (400.0, 1)])
+def test_torques_that_move_the_cop_are_reported(torque: float, notes: int, tmp_path: Path) -> None:
+    """A torque about x moves the CoP by torque / force across it. Files with N.mm would move it by metres."""
+    names = ["time", *(f"ground_force_{part}{axis}" for part in "vp" for axis in "xyz")]
+    names += [f"ground_torque_{axis}" for axis in "xyz"]
+    values = np.zeros((5, len(names)))
+    values[:, 0] = 0.01 * np.arange(5)
+    values[:, names.index("ground_force_vy")] = 400.0
+    values[:, names.index("ground_torque_x")] = torque
+    write_storage(tmp_path / "grf.mot", names, values)
+    trial = read_trial(tmp_path / "grf.mot")
+    np.testing.assert_allclose(trial.plates[0].cop()[:, 1], torque / 400.0, atol=1e-12)
+    assert len(trial.notes) == notes
+
+
 def test_markers_have_five_lines_before_them_and_empty_cells_where_unseen(tmp_path: Path) -> None:
     positions = np.array([[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], [[1.1, 2.1, 3.1], [np.nan] * 3]])
     write_trc(Markers(np.array([0.0, 0.01]), ("a", "b"), positions), tmp_path / "run.trc")
