@@ -10,7 +10,8 @@ from bipedsim.model import Robot
 from bipedsim_studies.identify.equations import Equations
 from bipedsim_studies.identify.estimation import Estimate
 from bipedsim_studies.identify.feet import Feet
-from bipedsim_studies.identify.friction import Friction, friction
+from bipedsim_studies.identify.friction import GroundFriction, friction
+from bipedsim_studies.identify.outline import Outline, outlines, outlines_text
 from bipedsim_studies.identify.signals import Signals
 
 NO_FRICTION = (
@@ -25,9 +26,11 @@ class Contact:
 
     Attributes:
         friction: Friction of the ground; None if unknown.
+        outlines: Soles of the feet.
     """
 
-    friction: Friction | None
+    friction: GroundFriction | None
+    outlines: tuple[Outline, ...]
 
     @classmethod
     def of(cls, robot: Robot, result: Estimate, recordings: Sequence[Signals], sources: Sequence[str]) -> Contact:
@@ -41,12 +44,17 @@ class Contact:
         """
         equations = Equations(robot, result.parameters)
         feet = [Feet.of(equations, signals, result.values) for signals in recordings]
-        return cls(friction(robot, result, feet, sources))
+        return cls(friction(robot, result, feet, sources), outlines(robot, result, feet))
 
     def text(self) -> Iterator[str]:
         """Yield lines of text for the reader."""
         yield from [NO_FRICTION] if self.friction is None else self.friction.text()
+        if self.outlines:
+            yield from outlines_text(self.outlines)
 
     def as_json(self) -> dict[str, Any]:
         """Return the contact as JSON values."""
-        return {"friction": None if self.friction is None else self.friction.as_json()}
+        return {
+            "friction": None if self.friction is None else self.friction.as_json(),
+            "soles": [outline.as_json() for outline in self.outlines],
+        }

@@ -33,8 +33,8 @@ class Feet:
         apart: (n, K, K, 3) velocity of the point of foot i at its centre of pressure relative to that of foot j, in the
             axes of foot i [m/s].
         sheared: Whether the ankle sensors measure forces along the soles.
-        loaded, flat: (n, K) whether a foot carries a load, and whether it is loaded and does not turn during the second
-            smoothing window.
+        loaded: (n, K) whether a foot carries a load.
+        flat: (n, K) whether it is loaded and does not turn during the second smoothing window.
     """
 
     t: Array
@@ -87,8 +87,13 @@ class Feet:
             apart,
             bool(np.any(along)),
             np.asarray(loaded),
-            _throughout(np.asarray(rests)),
+            throughout(np.asarray(rests)),
         )
+
+    @property
+    def loaded_throughout(self) -> Flags:
+        """Whether each foot carries a load during the second smoothing window (n, K)."""
+        return throughout(self.loaded)
 
     def smoothed(self) -> tuple[Array, Array]:
         """Return ``wrench`` and ``slope`` through the second smoothing window; its length is lost at both ends."""
@@ -102,7 +107,7 @@ def centre_of_pressure(wrench: Array) -> Array:
     return np.asarray(np.stack([-wrench[..., 4], wrench[..., 3]], axis=-1) / np.where(normal > 0.0, normal, np.inf))
 
 
-def _throughout(flags: Flags) -> Flags:
-    """Return whether ``flags`` (n, K) hold in each row and in those of the second smoothing window."""
+def throughout(flags: Flags) -> Flags:
+    """Return whether ``flags`` (n, m) hold in each row and in all others of its second smoothing window."""
     padded = np.pad(flags, ((_BESIDE, _BESIDE), (0, 0)))
     return np.asarray(np.all(sliding_window_view(padded, TAPS, axis=0), axis=-1))

@@ -8,16 +8,14 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from bipedsim.model import Robot, Sole
 from bipedsim.numerics import Array, Flags
 from bipedsim_studies.identify.estimation import Estimate
 from bipedsim_studies.identify.feet import Feet
-from bipedsim_studies.identify.signals import RATE, SMOOTHED
+from bipedsim_studies.identify.fit import fitted, quantiles
+from bipedsim_studies.identify.signals import RATE
 
-CONFIDENCE = 0.95
-"""Probability of the interval. A lower bound is its lower end, and fails with half the remaining probability."""
 SLIDES = 0.03
 """Velocity of two loaded feet relative to each other [m/s] from which one of them slides. Noise and errors of the
 encoders are a third of it."""
@@ -26,15 +24,15 @@ STRAIGHT = 0.9
 SPINS = 0.2
 """Velocity that a foot's spinning adds at the edge of the sole, as a share of the sliding velocity, from which the
 friction counts as combined sliding and spinning, and is smaller than the coefficient times the load."""
+ANY = 10.0
+"""Standard deviation of a coefficient of friction, as expected before any data: none, for real ground."""
 ALIKE = 3.0
 """Standard deviations by which the shares of two feet must differ before only one of them counts as sliding."""
-LEAST = 5
-"""Number of independent samples of sliding from which friction is estimated."""
-_FITS, _TINY = 5, 1e-12
+_TINY = 1e-12
 
 
 @dataclass(frozen=True)
-class Friction:
+class GroundFriction:
     """Store the friction of the ground.
 
     Attributes:
@@ -89,7 +87,9 @@ class Friction:
             yield "  the description has too little friction; raise friction_static of the feet in robot.yaml"
 
 
-def friction(robot: Robot, result: Estimate, recordings: Sequence[Feet], sources: Sequence[str]) -> Friction | None:
+def friction(
+    robot: Robot, result: Estimate, recordings: Sequence[Feet], sources: Sequence[str]
+) -> GroundFriction | None:
     """Return the friction of the ground.
 
     A foot that does not turn is taken to be flat on the ground, so that its sole has the normal of the ground. All
@@ -125,8 +125,12 @@ def friction(robot: Robot, result: Estimate, recordings: Sequence[Feet], sources
         return None
     bound, foot_name, time, source = best
     described = max(sole.friction_static for sole in robot.soles)
-    dynamic = _fitted(result, samples)
-    return Friction(described, max(bound, 0.0), foot_name, time, source, dynamic, len(samples) / RATE)
+    dynamic = None
+    if samples:
+        shares, slopes = np.array([share for share, _ in samples]), np.array([slope for _, slope in samples])
+        found_dynamic = fitted(result, np.ones((len(shares), 1)), shares, slopes, np.array([ANY]))
+        dynamic = None if found_dynamic is None else (float(found_dynamic[0][0]), float(found_dynamic[1][0]))
+    return GroundFriction(described, max(bound, 0.0), foot_name, time, source, dynamic, len(samples) / RATE)
 
 
 def _reach(sole: Sole) -> float:
@@ -145,13 +149,12 @@ def _share(result: Estimate, feet: Feet, foot: int, force: Array, slope: Array) 
 def _lower_ends(result: Estimate, feet: Feet, flat: Flags, tests: int) -> Array:
     """Return lower ends (n, K) of the intervals of tangential over normal force, NaN where a foot is not flat.
 
-    The largest one of ``tests`` is right with the probability of one end of an interval. Half of the remaining
-    probability is that of noise, which differs in each row, and half that of the estimate, whose errors they share.
+    The largest one of ``tests`` is a bound (:func:`bipedsim_studies.identify.fit.quantiles`).
     """
     wrench, slope = feet.smoothed()
     beside = (len(flat) - len(wrench)) // 2
     bounds = np.full(flat.shape, np.nan)
-    of_estimate, of_noise = stats.norm.isf(0.25 * (1.0 - CONFIDENCE) / np.array([1.0, tests]))
+    of_estimate, of_noise = quantiles(tests)
     for k, foot in np.argwhere(flat[beside : len(flat) - beside]):
         force = wrench[k, foot, :3]
         share, variance = _share(result, feet, foot, force, slope[k, foot, :3])
@@ -188,27 +191,3 @@ def _sliding(result: Estimate, feet: Feet, i: int, j: int, reach: float) -> Iter
         slope = np.zeros(len(result.values))
         slope[feet.numbers[i]] = gradient @ feet.slope[k, i, :3]
         yield float(along[k] / force[k, 2]), slope
-
-
-def _fitted(result: Estimate, samples: Sequence[tuple[float, Array]]) -> tuple[float, float] | None:
-    """Return the coefficient that fits the shares of friction, and the half width of its interval.
-
-    The errors of the estimate, such as offsets of the sensors, are fitted as well, with their covariance as the
-    expectation. Feet that slide to and fro separate them from friction.
-    """
-    independent = len(samples) / (RATE * SMOOTHED)
-    if independent < LEAST:
-        return None
-    shares, slopes = np.array([share for share, _ in samples]), np.array([slope for _, slope in samples])
-    involved = np.flatnonzero(np.any(slopes != 0.0, axis=0))
-    sizes, axes = np.linalg.eigh(result.covariance[np.ix_(involved, involved)])
-    columns = np.hstack([np.ones((len(shares), 1)), -slopes[:, involved] @ (axes * np.sqrt(np.maximum(sizes, 0.0)))])
-    expected = np.diag([0.0, *np.ones(len(involved))])
-    variance = float(np.var(shares))
-    for _ in range(_FITS):
-        weight = independent / (len(shares) * max(variance, _TINY))
-        covariance = np.linalg.inv(weight * columns.T @ columns + expected)
-        solution = covariance @ (weight * columns.T @ shares)
-        variance = float(np.mean((shares - columns @ solution) ** 2)) * independent / (independent - 1.0)
-    quantile = float(stats.t.isf(0.5 * (1.0 - CONFIDENCE), independent - 1.0))
-    return float(solution[0]), quantile * float(np.sqrt(covariance[0, 0]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from contact_support import biased, described
 
 from bipedsim.config.run import RunConfig
 from bipedsim.model import Robot, load_robot
@@ -12,9 +13,8 @@ from bipedsim.runs.runner import run
 from bipedsim.sim import Command, Observation
 from bipedsim_studies.identify.contact import Contact
 from bipedsim_studies.identify.equations import Equations
-from bipedsim_studies.identify.estimation import Estimate
 from bipedsim_studies.identify.feet import Feet, centre_of_pressure
-from bipedsim_studies.identify.friction import Friction, friction
+from bipedsim_studies.identify.friction import GroundFriction, friction
 from bipedsim_studies.identify.parameters import parameters_of
 from bipedsim_studies.identify.signals import RATE, signals_of
 
@@ -43,24 +43,7 @@ def robot() -> Robot:
     return load_robot("biped14")
 
 
-def biased(robot: Robot, seed: int) -> dict[str, object]:
-    """Return hardware with sensors that are off, and by how much an estimate does not know."""
-    rng = np.random.default_rng(seed)
-    offsets = {sole.name: [*rng.normal(0.0, 1.0, 3), *rng.normal(0.0, 0.1, 3)] for sole in robot.soles}
-    unbiased = {"force_bias": 0.0, "torque_bias": 0.0, "accelerometer_bias": 0.0}
-    return {"preset": "realistic", **unbiased, "foot_wrench_offset": offsets}
-
-
-def described(robot: Robot) -> Estimate:
-    """Return the description as an estimate whose sensors may be off by 1 N and 0.1 N.m."""
-    p = parameters_of(robot)
-    variance = np.full(len(p), 1e-12)
-    variance[p.at["force_offset"].ravel()] = 1.0
-    variance[p.at["moment_offset"].ravel()] = 0.01
-    return Estimate(p, p.start, np.diag(variance), {}, True, np.zeros(0))
-
-
-def of(robot: Robot, recording: Recording) -> Friction:
+def of(robot: Robot, recording: Recording) -> GroundFriction:
     contact = Contact.of(robot, described(robot), [signals_of(recording, robot)], ["run"])
     assert contact.friction is not None
     return contact.friction
