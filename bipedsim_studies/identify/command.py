@@ -74,6 +74,7 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim.model import load_robot
     from bipedsim.recording import write_text
     from bipedsim_studies.gap import robot_run
+    from bipedsim_studies.identify.contact import Contact
     from bipedsim_studies.identify.delay import command_delay
     from bipedsim_studies.identify.estimation import ITERATIONS, estimate
     from bipedsim_studies.identify.judgement import Judgement
@@ -112,7 +113,8 @@ def main(args: argparse.Namespace) -> int:
         result = estimate(robot, signals, bar.update, parameters)
     delay = max(filter(None, map(command_delay, recordings)), key=lambda found: found[1], default=None)
     seconds = None if delay is None else delay[0]
-    measured = Measured(args.recordings, seconds, sensor_noise(recordings, robot))
+    contact = Contact.of(robot, result, signals, list(map(str, args.recordings)))
+    measured = Measured(args.recordings, seconds, sensor_noise(recordings, robot), contact)
     text = overlay(robot, result, measured)
     tried: list[Suggestion] = []
     if args.suggest:
@@ -133,7 +135,7 @@ def main(args: argparse.Namespace) -> int:
         args,
         lambda: (
             as_json(result, seconds)
-            | {"held": held, "notes": notes}
+            | {"contact": contact.as_json(), "held": held, "notes": notes}
             | ({"suggestions": suggested_json(tried, result)} if tried else {})
             | ({"predictions": [each.as_json() for each in judgements]} if judgements else {})
         ),
@@ -141,12 +143,14 @@ def main(args: argparse.Namespace) -> int:
             [
                 *notes,
                 as_text(result, delay),
+                "",
+                *contact.text(),
                 *(suggested_text(tried, result) if tried else ()),
                 *(line for each in judgements for line in each.text()),
             ]
         ),
         lambda path: (
-            write_estimate(path, title, result, judgements, [*notes, delay_note(delay)])
+            write_estimate(path, title, result, judgements, [*notes, delay_note(delay)], contact)
             if page
             else plot(result, title, path)
         ),

@@ -7,6 +7,7 @@ Friction and ground below do not enter. A foot in the air adds six equations: it
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot
-from bipedsim.numerics import Array, Flags
+from bipedsim.numerics import Array, Flags, Indices
 from bipedsim.sim import trunk_joint
 from bipedsim_studies.identify.bodies import body_and_slope
 from bipedsim_studies.identify.parameters import OF_JOINTS, Parameters
@@ -103,6 +104,30 @@ class Equations:
             np.all(sliding_window_view(used, TAPS, axis=0), axis=-1),
         )
 
+    def feet(self, signals: Signals, values: Array) -> Iterator[tuple[pin.Data, Array, Array]]:
+        """Yield the motion of the robot and the forces on its feet at each time, through the first smoothing window.
+
+        Args:
+            signals: Signals of a recording.
+            values: (p,) parameters.
+
+        Yields:
+            Data with the placements, velocities and accelerations of all joints, which the next time overwrites. Its
+            base is at the origin, has no linear velocity, and accelerates against gravity. Then the wrenches (K, 6) of
+            the ground on the feet, in the frames of the joints that move them, and their derivatives (K, 6, 16) with
+            respect to the numbers :attr:`of_feet`.
+        """
+        at_time = _AtTime(self, values)
+        for k in range(len(signals)):
+            yield at_time.feet(signals, k)
+
+    @property
+    def of_feet(self) -> Indices:
+        """Indices (K, 16) of the offsets of each ankle sensor (6) and of the body of each foot (10)."""
+        p = self.parameters
+        bodies = [p.of_body[p.bodies.index(joint)] for joint in self.robot.ankle_joint_ids]
+        return np.hstack([p.at["force_offset"], p.at["moment_offset"], np.stack(bodies)])
+
 
 class _AtTime:
     """Fill the equations of one time for fixed parameters."""
@@ -185,6 +210,21 @@ class _AtTime:
         pin.computeJointJacobians(model, data, q)
         for foot in range(len(wrenches)):
             self._foot(signals, k, foot, wrenches[foot], residual, slope, noise)
+
+    def feet(self, signals: Signals, k: int) -> tuple[pin.Data, Array, Array]:
+        """Return what :meth:`Equations.feet` yields, at time ``k``."""
+        e, data = self._e, self._data
+        self._move(signals, k)
+        pin.forwardKinematics(self._upper, data, self._q, self._v, self._a)
+        ground, slope = np.zeros((len(e._sensor), 6)), np.zeros((len(e._sensor), 6, 16))
+        for foot, (joint, wrench) in enumerate(zip(e.robot.ankle_joint_ids, self._wrenches(signals, k), strict=True)):
+            ground[foot], slope[foot, :, :6] = e._sensor[foot] @ wrench, -e._sensor[foot]
+            if e._hangs[foot]:
+                inertia, derivative = self._bodies[e.parameters.bodies.index(joint)]
+                regressor = pin.bodyRegressor(data.v[joint], data.a[joint])
+                ground[foot] += regressor @ inertia.toDynamicParameters()
+                slope[foot, :, 6:] = regressor @ derivative
+        return data, ground, slope
 
     def _wrenches(self, signals: Signals, k: int) -> Array:
         """Return the true wrenches (K, 6) of the ankle sensors."""

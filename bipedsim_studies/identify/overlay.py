@@ -15,6 +15,7 @@ from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, body_links
 from bipedsim.numerics import Array, Indices
 from bipedsim_studies.identify.bodies import body
+from bipedsim_studies.identify.contact import Contact
 from bipedsim_studies.identify.estimation import Estimate
 from bipedsim_studies.identify.parameters import KINDS, OF_JOINTS
 
@@ -27,11 +28,13 @@ class Measured:
         sources: The recordings.
         delay: Delay from command to measured effort [s]; None if unknown.
         noise: Hardware parameter to the standard deviation of the noise of a sensor.
+        contact: Contact of feet and ground, for a comment, because it is not hardware.
     """
 
     sources: Sequence[Path]
     delay: float | None
     noise: Mapping[str, float]
+    contact: Contact | None = None
 
 
 def overlay(robot: Robot, result: Estimate, measured: Measured) -> str:
@@ -70,6 +73,8 @@ def _head(robot: Robot, result: Estimate, measured: Measured) -> Iterator[str]:
     yield "# Comments: 95 % interval, and whether the recordings identify the number."
     if not result.converged:
         yield "# The estimate has not converged."
+    if measured.contact is not None:
+        yield from (f"# {line.strip()}" for line in measured.contact.text())
 
 
 def _note(result: Estimate, i: int) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bipedsim.view import html_table, image, preformatted, text_list, write_page
 from bipedsim_studies import gap
+from bipedsim_studies.identify.contact import Contact
 from bipedsim_studies.identify.estimation import Estimate
 from bipedsim_studies.identify.judgement import HEADS, HORIZON, LOST, Judgement
 from bipedsim_studies.identify.parameters import KINDS
@@ -19,7 +20,7 @@ NUMBERS = ("number", "unit", "described", "identified", "95 % interval, +-", "")
 
 
 def write_estimate(
-    path: Path, title: str, result: Estimate, judgements: Sequence[Judgement], notes: Sequence[str]
+    path: Path, title: str, result: Estimate, judgements: Sequence[Judgement], notes: Sequence[str], contact: Contact
 ) -> None:
     """Write the page.
 
@@ -29,6 +30,7 @@ def write_estimate(
         result: The estimate.
         judgements: Predictions of recordings.
         notes: Notes for the reader, such as the command delay.
+        contact: Contact of feet and ground.
 
     Raises:
         RecordingError: The page or its figures cannot be written.
@@ -47,6 +49,7 @@ def write_estimate(
     parts += [
         html_table("Numbers that are identified", NUMBERS, _numbers(result, True)),
         f"<section><h2>Described and identified</h2>{figure}</section>",
+        preformatted("Contact with the ground", contact.text()),
         preformatted("Unexplained torques", unexplained(result)),
         html_table("Numbers that are not identified", NUMBERS, _numbers(result, False)),
     ]

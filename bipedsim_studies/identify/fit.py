@@ -1,0 +1,66 @@
+"""Fit a few numbers to measurements whose sensors are known with the uncertainty of an estimate."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import stats
+
+from bipedsim.numerics import Array
+from bipedsim_studies.identify.estimation import Estimate
+from bipedsim_studies.identify.signals import RATE, SMOOTHED
+
+CONFIDENCE = 0.95
+"""Probability of an interval. A lower bound is its lower end, and fails with half the remaining probability."""
+LEAST = 5
+"""Number of independent samples from which a number is estimated."""
+INDEPENDENT = RATE * SMOOTHED
+"""Rows from one independent sample to the next one, after the first smoothing window."""
+_FITS, _TINY = 5, 1e-12
+
+
+def fitted(
+    result: Estimate, columns: Array, measured: Array, slopes: Array, spread: Array
+) -> tuple[Array, Array] | None:
+    """Return the numbers x for which ``columns`` x is closest to ``measured``, and the half widths of their intervals.
+
+    The errors of the estimate, such as offsets of the sensors, are fitted as well, with their covariance as the
+    expectation. The noise is that of the residuals.
+
+    Args:
+        result: The estimate.
+        columns: (n, m) derivatives with respect to the numbers.
+        measured: (n,) values.
+        slopes: (n, p) derivatives of ``measured`` with respect to the parameters of the estimate.
+        spread: (m,) standard deviations of the numbers about 0, as expected before any data.
+
+    Returns:
+        Numbers and half widths (m,), or None if there are too few rows.
+    """
+    n, m = columns.shape
+    independent = n / INDEPENDENT
+    if independent < max(LEAST, m + 1):
+        return None
+    involved = np.flatnonzero(np.any(slopes != 0.0, axis=0))
+    sizes, axes = np.linalg.eigh(result.covariance[np.ix_(involved, involved)])
+    errors = -slopes[:, involved] @ (axes * np.sqrt(np.maximum(sizes, 0.0)))
+    columns = np.hstack([columns, errors])
+    expected = np.diag(np.concatenate([spread**-2.0, np.ones(len(involved))]))
+    variance = float(np.var(measured))
+    for _ in range(_FITS):
+        weight = 1.0 / (INDEPENDENT * max(variance, _TINY))
+        covariance = np.linalg.inv(weight * columns.T @ columns + expected)
+        solution = covariance @ (weight * columns.T @ measured)
+        variance = float(np.mean((measured - columns @ solution) ** 2)) * independent / (independent - m)
+    quantile = float(stats.t.isf(0.5 * (1.0 - CONFIDENCE), independent - m))
+    return solution[:m], quantile * np.sqrt(np.diag(covariance)[:m])
+
+
+def quantiles(tests: int) -> tuple[float, float]:
+    """Return the factors of the standard deviations of the estimate and of the noise for a lower bound.
+
+    The largest one of ``tests`` lower ends is right with the probability of one end of an interval. Half of the
+    remaining probability is that of noise, which differs in each row, and half that of the estimate, whose errors all
+    rows share.
+    """
+    of_estimate, of_noise = stats.norm.isf(0.25 * (1.0 - CONFIDENCE) / np.array([1.0, max(tests, 1)]))
+    return float(of_estimate), float(of_noise)

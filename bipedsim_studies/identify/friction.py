@@ -1,0 +1,193 @@
+"""Estimate the friction of the ground where a foot slides, and a lower bound of it where none does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+
+from bipedsim.model import Robot, Sole
+from bipedsim.numerics import Array, Flags
+from bipedsim_studies.identify.estimation import Estimate
+from bipedsim_studies.identify.feet import Feet
+from bipedsim_studies.identify.fit import fitted, quantiles
+from bipedsim_studies.identify.signals import RATE
+
+SLIDES = 0.03
+"""Velocity of two loaded feet relative to each other [m/s] from which one of them slides. Noise and errors of the
+encoders are a third of it."""
+STRAIGHT = 0.9
+"""Cosine between friction and the opposite of the sliding velocity from which a foot slides without spinning."""
+SPINS = 0.2
+"""Velocity that a foot's spinning adds at the edge of the sole, as a share of the sliding velocity, from which the
+friction counts as combined sliding and spinning, and is smaller than the coefficient times the load."""
+ANY = 10.0
+"""Standard deviation of a coefficient of friction, as expected before any data: none, for real ground."""
+ALIKE = 3.0
+"""Standard deviations by which the shares of two feet must differ before only one of them counts as sliding."""
+_TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class GroundFriction:
+    """Store the friction of the ground.
+
+    Attributes:
+        described: Largest coefficient of friction of the soles in the description.
+        bound: Lower bound of the coefficient of static friction.
+        foot, time, source: Foot, time [s] and recording in which the bound was reached.
+        dynamic: Coefficient of dynamic friction and half width of its 95 % interval; None if no foot slid for long
+            enough.
+        slid: Time during which a foot slid straight [s], summed over the feet.
+    """
+
+    described: float
+    bound: float
+    foot: str
+    time: float
+    source: str
+    dynamic: tuple[float, float] | None
+    slid: float
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the friction as JSON values."""
+        sliding = None if self.dynamic is None else {"value": self.dynamic[0], "half_width": self.dynamic[1]}
+        return {
+            "described": self.described,
+            "static_at_least": self.bound,
+            "foot": self.foot,
+            "t": self.time,
+            "recording": self.source,
+            "dynamic": sliding,
+            "slid_for_s": self.slid,
+        }
+
+    @property
+    def ground(self) -> str:
+        """Option that simulates the measured friction on flat ground; empty if no foot slid."""
+        if self.dynamic is None:
+            return ""
+        dynamic = self.dynamic[0]
+        static = max(self.bound, dynamic)
+        return f"--ground '{{flat: {{friction_static: {static:.3g}, friction_dynamic: {dynamic:.3g}}}}}'"
+
+    def text(self) -> Iterator[str]:
+        """Yield the friction as lines of text."""
+        where = f"{self.foot} foot, t = {self.time:.2f} s of {self.source}"
+        yield f"friction of the ground: at least {self.bound:.3f} ({where}); described: {self.described:g}"
+        if self.dynamic is None:
+            yield "  no foot slid, so it may be larger. To measure it, let a foot slide while both carry load"
+        else:
+            value, half = self.dynamic
+            yield f"  while sliding: {value:.3f} +- {half:.2g}, from {self.slid:.2g} s of sliding feet:  {self.ground}"
+        if self.bound > self.described:
+            yield "  the description has too little friction; raise friction_static of the feet in robot.yaml"
+
+
+def friction(
+    robot: Robot, result: Estimate, recordings: Sequence[Feet], sources: Sequence[str]
+) -> GroundFriction | None:
+    """Return the friction of the ground.
+
+    A foot that does not turn is taken to be flat on the ground, so that its sole has the normal of the ground. All
+    forces of such a foot are inside the cone of friction, and so is a mean of them. If loaded feet move relative to
+    each other, the one slides whose tangential force is the larger share of its load; both if the errors of the sensors
+    leave it open.
+
+    Args:
+        robot: The robot as described.
+        result: The estimate, with the offsets of the ankle sensors.
+        recordings: Forces and motion of the feet in each recording.
+        sources: Names of the recordings.
+
+    Returns:
+        None if no foot with a sole was flat on the ground, or the sensors do not measure tangential forces.
+    """
+    soles = np.array([sole.n_vertices > 2 for sole in robot.soles])
+    best: tuple[float, str, float, str] | None = None
+    tests = sum(int((feet.flat & soles).sum()) for feet in recordings)
+    samples: list[tuple[float, Array]] = []
+    for feet, source in zip(recordings, sources, strict=True):
+        if not feet.sheared or not (feet.flat & soles).any():
+            continue
+        bounds = _lower_ends(result, feet, feet.flat & soles, tests)
+        if np.isfinite(bounds).any():
+            k, foot = np.unravel_index(int(np.nanargmax(bounds)), bounds.shape)
+            found = float(bounds[k, foot])
+            if best is None or found > best[0]:
+                best = found, robot.soles[foot].name, float(feet.t[k]), source
+        for i, j in permutations(np.flatnonzero(soles), 2):
+            samples += _sliding(result, feet, int(i), int(j), _reach(robot.soles[i]))
+    if best is None:
+        return None
+    bound, foot_name, time, source = best
+    described = max(sole.friction_static for sole in robot.soles)
+    dynamic = None
+    if samples:
+        shares, slopes = np.array([share for share, _ in samples]), np.array([slope for _, slope in samples])
+        found_dynamic = fitted(result, np.ones((len(shares), 1)), shares, slopes, np.array([ANY]))
+        dynamic = None if found_dynamic is None else (float(found_dynamic[0][0]), float(found_dynamic[1][0]))
+    return GroundFriction(described, max(bound, 0.0), foot_name, time, source, dynamic, len(samples) / RATE)
+
+
+def _reach(sole: Sole) -> float:
+    """Return the largest distance of a vertex from the centre of the sole [m]."""
+    return float(np.linalg.norm(sole.vertices - sole.centre, axis=1).max())
+
+
+def _share(result: Estimate, feet: Feet, foot: int, force: Array, slope: Array) -> tuple[float, float]:
+    """Return the share of tangential ``force`` (3,) in the load, and the variance due to errors of the estimate."""
+    tangential = max(float(np.hypot(force[0], force[1])), _TINY)
+    gradient = np.array([force[0] / tangential, force[1] / tangential, -tangential / force[2]]) / force[2]
+    numbers, known = feet.numbers[foot], gradient @ slope
+    return tangential / force[2], float(known @ result.covariance[np.ix_(numbers, numbers)] @ known)
+
+
+def _lower_ends(result: Estimate, feet: Feet, flat: Flags, tests: int) -> Array:
+    """Return lower ends (n, K) of the intervals of tangential over normal force, NaN where a foot is not flat.
+
+    The largest one of ``tests`` is a bound (:func:`bipedsim_studies.identify.fit.quantiles`).
+    """
+    wrench, slope = feet.smoothed()
+    beside = (len(flat) - len(wrench)) // 2
+    bounds = np.full(flat.shape, np.nan)
+    of_estimate, of_noise = quantiles(tests)
+    for k, foot in np.argwhere(flat[beside : len(flat) - beside]):
+        force = wrench[k, foot, :3]
+        share, variance = _share(result, feet, foot, force, slope[k, foot, :3])
+        white = feet.noise[foot, :3] * np.array([1.0, 1.0, share]) / force[2]
+        bounds[k + beside, foot] = share - of_estimate * np.sqrt(variance) - of_noise * np.linalg.norm(white)
+    return bounds
+
+
+def _sliding(result: Estimate, feet: Feet, i: int, j: int, reach: float) -> Iterator[tuple[float, Array]]:
+    """Yield the share of friction in the load of foot ``i`` in each row in which it slides, and its derivatives (p,).
+
+    Args:
+        result: The estimate.
+        feet: Forces and motion.
+        i, j: The foot, and another one relative to which it moves.
+        reach: Largest distance in the sole [m].
+    """
+    velocity, force = feet.apart[:, i, j, :2], feet.wrench[:, i, :3]
+    speed = np.linalg.norm(velocity, axis=1)
+    direction = -velocity / np.maximum(speed, _TINY)[:, None]
+    along = np.einsum("nc,nc->n", force[:, :2], direction)
+    slides = feet.flat[:, i] & feet.flat[:, j] & (speed > SLIDES)
+    slides &= along > STRAIGHT * np.linalg.norm(force[:, :2], axis=1)
+    slides &= np.abs(feet.turning[:, i, 2]) * reach < SPINS * speed
+    # The smoothing window of a row must not reach into a time of sticking.
+    slides[1:-1] &= slides[:-2] & slides[2:]
+    for k in np.flatnonzero(slides[1:-1]) + 1:
+        (share, variance), (other, variance_of_other) = (
+            _share(result, feet, foot, feet.wrench[k, foot, :3], feet.slope[k, foot, :3]) for foot in (i, j)
+        )
+        if share < other - ALIKE * np.sqrt(variance + variance_of_other):
+            continue
+        gradient = np.append(direction[k], -along[k] / force[k, 2]) / force[k, 2]
+        slope = np.zeros(len(result.values))
+        slope[feet.numbers[i]] = gradient @ feet.slope[k, i, :3]
+        yield float(along[k] / force[k, 2]), slope

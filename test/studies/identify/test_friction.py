@@ -1,0 +1,128 @@
+"""The friction of the ground: a bound from sticking feet, and an estimate from sliding ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from contact_support import biased, described
+
+from bipedsim.config.run import RunConfig
+from bipedsim.model import Robot, load_robot
+from bipedsim.recording.recording import Recording
+from bipedsim.runs.runner import run
+from bipedsim.sim import Command, Observation
+from bipedsim_studies.identify.contact import Contact
+from bipedsim_studies.identify.equations import Equations
+from bipedsim_studies.identify.feet import Feet, centre_of_pressure
+from bipedsim_studies.identify.friction import GroundFriction, friction
+from bipedsim_studies.identify.parameters import parameters_of
+from bipedsim_studies.identify.signals import RATE, signals_of
+
+
+class Skates:
+    """Spread the stiff legs in a sine, so that both feet slide."""
+
+    def __init__(self, robot: Robot, params: object, dt: float) -> None:
+        self._start, self._dt = robot.q_nominal[robot.idx_q].copy(), dt
+        self._rolls = np.zeros(robot.nu)
+        for joint, sign in (("l_hip_roll", 1.0), ("l_ankle_roll", -1.0), ("r_hip_roll", -1.0), ("r_ankle_roll", 1.0)):
+            self._rolls[robot.joint_names.index(joint)] = 0.06 * sign
+        self.readouts: dict[str, float] = {}
+
+    def reset(self, observation: Observation) -> None:
+        self._t = 0.0
+
+    def update(self, observation: Observation) -> Command:
+        self._t += self._dt
+        wanted = self._start + self._rolls * np.sin(np.pi * self._t)
+        return Command(3000.0 * (wanted - observation.joint_position) - 60.0 * observation.joint_velocity)
+
+
+@pytest.fixture(scope="module")
+def robot() -> Robot:
+    return load_robot("biped14")
+
+
+def of(robot: Robot, recording: Recording) -> GroundFriction:
+    contact = Contact.of(robot, described(robot), [signals_of(recording, robot)], ["run"])
+    assert contact.friction is not None
+    return contact.friction
+
+
+def skating(robot: Robot, static: float, dynamic: float, seed: int) -> Recording:
+    ground = f"{{flat: {{friction_static: {static}, friction_dynamic: {dynamic}}}}}"
+    config = RunConfig(controller=f"{__name__}:Skates", ground=ground, hardware=biased(robot, seed), duration=4.0)
+    return run(config)[0]
+
+
+@pytest.mark.parametrize(("static", "dynamic", "seed"), [(0.2, 0.15, 1), (0.1, 0.1, 2), (0.25, 0.12, 3)])
+def test_feet_that_slide_show_the_hidden_friction(robot: Robot, static: float, dynamic: float, seed: int) -> None:
+    found = of(robot, skating(robot, static, dynamic, seed))
+    assert found.dynamic is not None
+    value, half = found.dynamic
+    assert abs(value - dynamic) < half < 0.05 * dynamic
+    assert 0.8 * dynamic < found.bound < static
+    assert f"friction_dynamic: {value:.3g}" in found.ground
+
+
+@pytest.mark.parametrize("scenario", ["squat", "walk"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_bound_is_below_the_friction_and_close_to_the_largest_share_used(
+    robot: Robot, scenario: str, seed: int
+) -> None:
+    controller = "zmp" if scenario == "walk" else "posture"
+    config = RunConfig(scenario=scenario, controller=controller, hardware=biased(robot, seed), duration=4.0)
+    recording = run(config)[0]
+    found = of(robot, recording)
+    assert found.dynamic is None
+    assert found.ground == ""
+    force = recording.wrench[:, :, :3]
+    loaded = force[:, :, 2] > 0.1 * robot.weight
+    used = np.hypot(force[:, :, 0], force[:, :, 1])[loaded] / force[:, :, 2][loaded]
+    assert 0.4 * np.percentile(used, 99.0) < found.bound < used.max()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_noise_alone_does_not_raise_the_bound(robot: Robot, seed: int) -> None:
+    """The largest of many noisy ratios is above the true one, which the bound must not be."""
+    rng, n = np.random.default_rng(seed), 2000
+    deviation = np.tile([1.0, 1.0, 1.0, 0.1, 0.1, 0.1], (2, 1))
+    true, feet = 0.2, len(robot.soles)
+    wrench = np.zeros((n, feet, 6))
+    wrench[:, :, 0], wrench[:, :, 2] = true * 150.0, 150.0
+    # The second window reduces white noise by the norm of its weights.
+    wrench += rng.normal(size=wrench.shape) * deviation / np.linalg.norm([1.0, 3.0, 4.0, 3.0, 1.0]) * 12.0
+    equations = Equations(robot, parameters_of(robot))
+    some = np.ones((n, feet), dtype=bool)
+    still, apart = np.zeros((n, feet, 3)), np.zeros((n, feet, feet, 3))
+    slope = np.zeros((n, feet, 6, 16))
+    signals = Feet(
+        np.arange(n) / RATE, wrench, slope, equations.of_feet, deviation, still, still, apart, True, some, some
+    )
+    found = friction(robot, described(robot), [signals], ["made up"])
+    assert found is not None
+    assert 0.85 * true < found.bound < true
+
+
+def test_the_force_of_the_ground_is_that_of_the_simulator(robot: Robot) -> None:
+    """Between the sensor and the ground are weight and inertia of the foot."""
+    recording = run(RunConfig(scenario="walk", controller="zmp", duration=4.0))[0]
+    signals, p = signals_of(recording, robot), parameters_of(robot)
+    feet = Feet.of(Equations(robot, p), signals, p.start)
+    rows = np.searchsorted(recording.t, signals.t - 1e-9)
+    taps = np.hanning(53)[1:-1]
+    window = [np.tensordot(taps / taps.sum(), recording.wrench[k - 25 : k + 26], axes=1) for k in rows]
+    for foot in range(2):
+        flat = feet.flat[:, foot]
+        assert flat.sum() > 50
+        error = feet.wrench[flat, foot] - np.array(window)[flat, foot]
+        assert np.sqrt(np.mean(error[:, :3] ** 2)) < 2e-3 * robot.weight
+        cop = centre_of_pressure(feet.wrench[flat, foot]) - centre_of_pressure(np.array(window)[flat, foot])
+        assert np.abs(cop).max() < 2e-3
+
+
+def test_sensors_of_the_vertical_force_alone_say_nothing_of_friction(robot: Robot) -> None:
+    recording = run(RunConfig(scenario="squat", controller="posture", duration=3.0))[0]
+    recording.ankle_wrench[:, :, [0, 1, 5]] = 0.0
+    signals = [signals_of(recording, robot)]
+    assert Contact.of(robot, described(robot), signals, ["run"]).friction is None
