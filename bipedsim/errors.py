@@ -92,6 +92,15 @@ def some(names: Sequence[str], most: int = 8) -> str:
     return f"{listed} and {len(names) - most} more" if len(names) > most else listed
 
 
+def either(names: Sequence[str]) -> str:
+    """Return names of which one suffices, joined by commas and 'or'.
+
+    >>> either(["/a", "/b", "/c"]), either(["/a"])
+    ('/a, /b or /c', '/a')
+    """
+    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
 def install(requirement: str) -> str:
     """Return the command that installs something, such as an extra of setup.py, next to the running bipedsim.
 

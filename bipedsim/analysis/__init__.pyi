@@ -88,6 +88,7 @@ from .summary_text import (
     in_words as in_words,
     length_text as length_text,
     missed_share as missed_share,
+    no_command_text as no_command_text,
     physics_text as physics_text,
     readout_text as readout_text,
     resolution_of as resolution_of,

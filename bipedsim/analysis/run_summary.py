@@ -20,7 +20,7 @@ _UNCOUNTED = (
 COUNTED = (
     *("robot", "duration_s", "rate_hz", "real_time_factor", "ticks", "overruns", "missed_commands", "commands_dropped"),
     *("commands_dropped_by_kind", "commands_clipped", "command_silences_s", "command_silences_wall_s"),
-    *("command_silences_ticks", "pushes_dropped_by_kind", "warnings"),
+    *("command_silences_ticks", "command_topics", "commands_received", "pushes_dropped_by_kind", "warnings"),
 )
 """Keys that a summary copies from the simulator, before all others."""
 EXACT = (

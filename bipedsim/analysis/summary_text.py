@@ -12,6 +12,7 @@ import numpy as np
 from bipedsim.analysis.controller_stop import ControllerStop
 from bipedsim.analysis.plates import SETTLE
 from bipedsim.config import ParameterChange
+from bipedsim.errors import either
 from bipedsim.recording import schema
 
 UNITS = {"s": "s", "us": "us", "hz": "Hz", "m": "m", "rad": "rad", "N": "N", "Nm": "N.m", "J": "J"}
@@ -47,6 +48,8 @@ _COMMANDS = (
     "command_silences_s",
     "command_silences_wall_s",
     "command_silences_ticks",
+    "command_topics",
+    "commands_received",
     "pushes_dropped_by_kind",
 )
 _RESOLUTION = {"m": 1e-6, "rad": 1e-6, "s": 1e-6, "N": 1e-3, "Nm": 1e-3}
@@ -290,6 +293,19 @@ def silence_text(summary: Mapping[str, Any]) -> str:
     return ", ".join(shown) + (f" and {len(spans) - _SHOWN} more times" if len(spans) > _SHOWN else "")
 
 
+def no_command_text(summary: Mapping[str, Any]) -> str:
+    """Describe a run in which no valid command came; empty if one came, or if this is not known.
+
+    >>> no_command_text({"commands_received": 0, "command_topics": ["/robot_joint_commands"]})
+    'none came; expected on /robot_joint_commands'
+    """
+    if summary.get("commands_received") != 0:
+        return ""
+    topics = summary.get("command_topics") or ()
+    came = "no valid one came" if summary.get("commands_dropped") else "none came"
+    return came + (f"; expected on {either(topics)}" if topics else "")
+
+
 def _command_lines(summary: Mapping[str, Any]) -> list[str]:
     """Format the lines on commands and overruns."""
     details = [f"{summary['missed_commands']} missed"]
@@ -298,7 +314,8 @@ def _command_lines(summary: Mapping[str, Any]) -> list[str]:
         details.append(f"{summary['commands_dropped']} dropped{f': {kinds}' * bool(kinds)}")
     if summary.get("commands_clipped"):
         details.append(f"{summary['commands_clipped']} clipped to the effort limits")
-    lines = [_line("commands", f"{1.0 - missed_share(summary):.1%} in time ({', '.join(details)})")]
+    came = no_command_text(summary) or f"{1.0 - missed_share(summary):.1%} in time"
+    lines = [_line("commands", f"{came} ({', '.join(details)})")]
     if silence_text(summary):
         lines.append(_line("no commands", silence_text(summary)))
     refused = summary.get("pushes_dropped_by_kind")

@@ -1,13 +1,12 @@
-"""Change live parameters of a controller between two updates, at once or at scheduled times."""
+"""Change live parameters of a controller or of drives between two ticks, at once or at scheduled times."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bipedsim.config import ParameterChange, differences, with_changes
-from bipedsim.control.monitor import Guard
 from bipedsim.errors import ConfigError
 
 DATE = 1e9
@@ -15,11 +14,11 @@ DATE = 1e9
 
 
 class Tuning:
-    """Give a controller new values of its live parameters, and list them.
+    """Give a controller, or drives, new values of live parameters, and list them.
 
     Args:
-        guard: Monitor that hosts the controller.
-        params: Parameters with which the controller was made; None if it has none.
+        tune: Applies parameters; None if the owner cannot change any. It may raise ConfigError and change nothing.
+        params: Parameters with which the owner was made; None if it has none.
         scheduled: Changes that :meth:`due` applies.
         where: Source of the scheduled changes, for messages.
 
@@ -27,17 +26,21 @@ class Tuning:
         applied: All changes since the last :meth:`restart`, in order.
 
     Raises:
-        ConfigError: A scheduled change is not valid, or the controller has no live parameters.
+        ConfigError: A scheduled change is not valid, or the owner has no live parameters.
     """
 
     def __init__(
-        self, guard: Guard, params: Any, scheduled: Sequence[ParameterChange] = (), where: str = "changes"
+        self,
+        tune: Callable[[Any], None] | None,
+        params: Any,
+        scheduled: Sequence[ParameterChange] = (),
+        where: str = "changes",
     ) -> None:
-        self._guard = guard
+        self._tune = tune
         self._first = self._params = params
         self._where = where
         self._scheduled = sorted(scheduled, key=lambda change: change.at)
-        if scheduled and (params is None or guard.tune is None):
+        if scheduled and (params is None or tune is None):
             raise ConfigError("the controller has no parameters that can change while it runs", where)
         for change in self._scheduled:
             params = with_changes(params, {change.name: change.value}, f"{where} at {change.at:g} s")
@@ -46,7 +49,7 @@ class Tuning:
         self.applied: list[ParameterChange] = []
 
     def restart(self, t: float) -> Sequence[ParameterChange]:
-        """Begin the schedule again; return the changes since the start of the controller, which stay, at ``t`` [s].
+        """Begin the schedule again; return the changes since the start of the owner, which stay, at ``t`` [s].
 
         Simulated time begins at 0. If ``t`` is a date, the schedule counts from it.
         """
@@ -59,7 +62,7 @@ class Tuning:
         """Apply the scheduled changes up to ``t`` [s]; return them.
 
         Raises:
-            ConfigError: The controller refuses a value; it keeps its parameters.
+            ConfigError: The owner refuses a value; it keeps its parameters.
         """
         changes: list[ParameterChange] = []
         while self._waiting and self._waiting[0].at <= t - self._zero + 1e-6:
@@ -68,19 +71,19 @@ class Tuning:
         return changes
 
     def set(self, t: float, values: Mapping[str, Any]) -> Sequence[ParameterChange]:
-        """Give the controller new values from ``t`` [s] on; return the changes.
+        """Apply new values from ``t`` [s] on; return the changes.
 
         Args:
-            t: Time of the next update.
+            t: Time of the next update or tick.
             values: As in :func:`bipedsim.config.with_changes`.
 
         Raises:
-            ConfigError: A value is not valid, or the controller refuses it; it keeps its parameters.
+            ConfigError: A value is not valid, or the owner refuses it; it keeps its parameters.
         """
-        if self._guard.tune is None:
+        if self._tune is None:
             raise ConfigError("the controller has no parameters that can change while it runs", self._where)
         before, params = self._params, with_changes(self._params, values, self._where)
-        self._guard.tune(params)
+        self._tune(params)
         self._params = params
         changes = self._described(t, before)
         self.applied += changes

@@ -61,7 +61,7 @@ class Recording(RecordedColumns):
             without /diagnostics.
         gave_up_kind: Kind of this reason, a value of :class:`bipedsim.control.StopKind`; None if it is unknown.
         pushes: Begin and end of every planned push [s]; empty if unknown, as in a bag.
-        changes: New values of parameters of the controller while it ran, with the time of each.
+        changes: New values of parameters of controller and drives during the run, with the time of each.
         notes: Remarks for the reader, for example that a bag is truncated and how much was recovered.
         about: Known labels of the run: ``scenario``, ``controller``, ``contact_model``, ``ground``. For a bag also
             ``robot``, the name or file that its recorder received.

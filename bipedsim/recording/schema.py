@@ -56,9 +56,10 @@ EVENTS = {"push": "pushes", "gantry_action": "gantry_actions", "move": "moves"}
 """Key of a message on the topic ``RUN`` with an event to the key of all these events in :attr:`Recording.run`."""
 ABOUT = "about"
 """Key of the labels for figures (name to text) in the first message on the topic ``RUN``."""
-CHANGES = "/controller_node/changes"
-"""Topic of changed parameters of the controller: JSON with the ``stamp`` [ns] of the joint states from which on the
-controller used the ``value`` of the parameter ``name``."""
+CONTROLLER_CHANGES, SIMULATOR_CHANGES = "/controller_node/changes", "/sim_node/changes"
+CHANGES = (CONTROLLER_CHANGES, SIMULATOR_CHANGES)
+"""Topics of changed parameters of the controller and of the drives: JSON with the ``stamp`` [ns] of the joint states
+from which on the controller or the drives used the ``value`` of the parameter ``name``."""
 SENSORS = "sensors"
 """Key in a bag's custom data: JSON with the topic of each additional IMU and contact switch, by its name."""
 USER_TOPICS = "user_topics"

@@ -147,7 +147,7 @@ def prepare(settings: RunConfig, scenario: Scenario | None = None, ground: Groun
     guard = Guard(instance, robot, dt=control_dt)
     if scenario.velocity and guard.set_velocity is None:
         raise no_velocity(settings.scenario, controller)
-    tuning = Tuning(guard, params, scenario.changes, f"scenario {settings.scenario!r}: changes")
+    tuning = Tuning(guard.tune, params, scenario.changes, f"scenario {settings.scenario!r}: changes")
     return Prepared(
         settings=replace(
             settings,

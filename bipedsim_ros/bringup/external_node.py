@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from bipedsim.config import param
-from bipedsim.errors import BipedSimError, ConfigError
+from bipedsim.errors import BipedSimError, ConfigError, either
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim.recording.bag import NS_PER_S
@@ -178,7 +178,10 @@ class _NodeConnection:
                     text
                     for text, count in (
                         (f"subscribes to {topics.JOINT_STATES.name}", self._sensors.subscribers()),
-                        (f"publishes on {topics.either(topics.COMMAND_KINDS)}", self._inbox.publishers()),
+                        (
+                            f"publishes on {either([kind.name for kind in topics.COMMAND_KINDS])}",
+                            self._inbox.publishers(),
+                        ),
                     )
                     if not count
                 ]

@@ -20,7 +20,15 @@ from typing import Any
 from tqdm import tqdm
 
 from bipedsim.cli import SAME_WISH, fell_or_stopped, program
-from bipedsim.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, BipedSimError, ConfigError, RecordingError
+from bipedsim.errors import (
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_USAGE,
+    BipedSimError,
+    ConfigError,
+    RecordingError,
+    either,
+)
 from bipedsim.recording import Recording
 from bipedsim.recording.bag import message_counts
 from bipedsim_ros.bringup.alone import looking_for_robots
@@ -516,7 +524,7 @@ def _nothing(outcome: BringUpOutcome) -> str:
         if dropped:
             kinds = ", ".join(f"{count} {kind}" for kind, count in dropped.items())
             received = f"{sum(dropped.values())} commands arrived, all invalid ({kinds}): see the warnings above"
-        waited_for = topics.either(topics.COMMAND_KINDS)
+        waited_for = either(statistics.get("command_topics") or [kind.name for kind in topics.COMMAND_KINDS])
         return f"{reason}: sim_node waited at t = 0 for a command on {waited_for}; {received}"
     if not (statistics or outcome.interrupted):
         return "sim_node left no statistics, so there is no summary"
@@ -587,14 +595,19 @@ def outputs_replaced(folder: Path | None) -> Iterator[None]:
 
 
 def timing_warnings(result: Mapping[str, Any], priority: int = 0) -> Iterator[str]:
-    """Yield warnings about times without commands, late ticks and late commands of a run.
+    """Yield warnings about missing commands, late ticks and late commands of a run.
 
     Args:
         result: The summary.
         priority: Real-time priority of the simulator; 0 if it had none.
     """
-    from bipedsim.analysis import missed_share, silence_text
+    from bipedsim.analysis import missed_share, no_command_text, silence_text
 
+    if result.get("ticks") and (none := no_command_text(result)):
+        yield (
+            f"commands: {none}. The drives held or released the joints by themselves. Start your controller, and "
+            "compare its topic with `ros2 topic info`"
+        )
     lock_step = result.get("clock") == "lock_step"
     silent = silence_text(result)
     if silent:

@@ -1,13 +1,13 @@
-"""Show sliders for the parameters of the controller that can change while it runs."""
+"""Show sliders for the gains of the controller and of the drives, which can change while they run."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from bipedsim_ros.live.remote import CONTROLLER, LiveParameter, Remote
+from bipedsim_ros.live.remote import LiveParameter, Remote
 
 RENEWED = 2.0
 """Time between two requests of the values [s]. Other programs can change them, too."""
@@ -29,17 +29,28 @@ def slider_range(parameter: LiveParameter) -> tuple[float, float, float]:
 
 
 class Gains:
-    """Show sliders in a folder of the page. A controller without live parameters has no folder.
+    """Show sliders in a folder of the page. A node without live parameters has no folder.
 
     Args:
         gui: The page's controls.
         remote: Sends requests to the nodes.
         queue: Executes a function in the thread that calls :meth:`look`.
-        order: Position of the folder.
+        folder: Title and position of the folder.
+        of: The node.
+        groups: First parts of the names of the parameters, see :meth:`Remote.read_live`.
     """
 
-    def __init__(self, gui: Any, remote: Remote, queue: Callable[[Callable[[], None]], None], order: float) -> None:
-        self._gui, self._remote, self._queue, self._order = gui, remote, queue, order
+    def __init__(
+        self,
+        gui: Any,
+        remote: Remote,
+        queue: Callable[[Callable[[], None]], None],
+        folder: tuple[str, float],
+        of: str,
+        groups: Sequence[str] = (),
+    ) -> None:
+        self._gui, self._remote, self._queue, self._of, self._groups = gui, remote, queue, of, groups
+        self._title, self._order = folder
         self._folder: Any = None
         self._sliders: dict[str, Any] = {}
         self._wanted: dict[str, float] = {}
@@ -50,10 +61,10 @@ class Gains:
         """Send the newest value of a moved slider, one change at a time. Request all values every ``RENEWED`` s."""
         if self._wanted and not self._sent:
             self._sent = next(iter(self._wanted))
-            self._remote.change(self._sent, self._sent, self._wanted.pop(self._sent), of=CONTROLLER)
+            self._remote.change(self._sent, self._sent, self._wanted.pop(self._sent), of=self._of)
         if time.monotonic() >= self._due and not self._sent:
             self._due = time.monotonic() + RENEWED
-            if not self._remote.read_live(self._take):
+            if not self._remote.read_live(self._take, self._of, self._groups):
                 self._take([])
 
     def answered(self, asked: str) -> None:
@@ -62,7 +73,7 @@ class Gains:
             self._sent, self._due = "", 0.0
 
     def _take(self, parameters: list[LiveParameter]) -> None:
-        """Show the values. Another controller gets other sliders. Without a controller there are none."""
+        """Show the values. A node with other parameters gets other sliders. Without a node there are none."""
         parameters = [each for each in parameters if each.low < each.high]
         if [each.name for each in parameters] != list(self._sliders):
             self._build(parameters)
@@ -79,10 +90,12 @@ class Gains:
         self._folder, self._sliders = None, {}
         if not parameters:
             return
-        self._folder = self._gui.add_folder("Gains", order=self._order, expand_by_default=False)
+        self._folder = self._gui.add_folder(self._title, order=self._order, expand_by_default=False)
         with self._folder:
             for each in parameters:
-                label, (first, last, step) = each.name.partition(".")[2] or each.name, slider_range(each)
+                # All parameters of a controller begin with its name.
+                label = each.name if self._groups else each.name.partition(".")[2] or each.name
+                first, last, step = slider_range(each)
                 slider = self._gui.add_slider(label, first, last, step, each.value, hint=each.doc)
                 slider.on_update(lambda event, name=each.name: self._slid(event, name))
                 self._sliders[each.name] = slider

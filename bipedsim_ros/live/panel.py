@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from html import escape
 from queue import SimpleQueue
 from typing import Any
@@ -22,7 +23,7 @@ from bipedsim_ros.live.gains import Gains
 from bipedsim_ros.live.presence import RunningRobot
 from bipedsim_ros.live.remote import CONTROLLER, SIM, Answer, Remote
 from bipedsim_ros.live.steering import Steering, TeleopParams
-from bipedsim_ros.loop import SimParams
+from bipedsim_ros.loop import DriveParams, SimParams
 from bipedsim_ros.wire import topics
 
 SHOWN = ("push_timeout", "real_time_factor", "clock", "title", "ground")
@@ -89,7 +90,10 @@ class Panel:
                 self._add_push(gui)
         with gui.add_folder("Velocity", order=30.0):
             self._add_velocity(gui, params)
-        self._gains = Gains(gui, remote, self._todo.put, order=35.0)
+        self._gains = [Gains(gui, remote, self._todo.put, ("Gains", 35.0), CONTROLLER)]
+        if running.simulated:
+            names = tuple(field.name for field in fields(DriveParams))
+            self._gains.append(Gains(gui, remote, self._todo.put, ("Drives", 36.0), SIM, names))
         if running.simulated:
             with gui.add_folder("Next run", order=40.0, expand_by_default=False):
                 self._add_next_run(gui)
@@ -177,7 +181,8 @@ class Panel:
         """Execute the queued actions, and continue a drag."""
         while not self._todo.empty():
             self._todo.get()()
-        self._gains.look()
+        for gains in self._gains:
+            gains.look()
         if self._dragged is not None:
             self._remote.push(*self._dragged)
 
@@ -244,7 +249,8 @@ class Panel:
 
     def answered(self, answer: Answer) -> None:
         """Show the result of an action; a failure appears in all browsers."""
-        self._gains.answered(answer.asked)
+        for gains in self._gains:
+            gains.answered(answer.asked)
         text = f"{answer.asked}: {answer.text}" if answer.good else f"{answer.asked} failed: {answer.text}"
         colour = "inherit" if answer.good else "#c0392b"
         self._answer.content = f'<div id="{ANSWER_ID}" style="{_STYLE};color:{colour}">{escape(text)}</div>'

@@ -46,7 +46,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class LiveParameter:
-    """A number of the controller that can change while it runs.
+    """A number of a node that can change while it runs.
 
     Attributes:
         name: Name of the ROS parameter.
@@ -79,8 +79,10 @@ class Remote:
         self._triggers = {asked: node.create_client(Trigger, self._names[asked]) for asked in ("One step", "Reset")}
         self._set = {name: node.create_client(SetParameters, f"{name}/set_parameters") for name in (SIM, CONTROLLER)}
         self._get = {name: node.create_client(GetParameters, f"{name}/get_parameters") for name in (SIM, CONTROLLER)}
-        self._list = node.create_client(ListParameters, f"{CONTROLLER}/list_parameters")
-        self._describe = node.create_client(DescribeParameters, f"{CONTROLLER}/describe_parameters")
+        self._list = {name: node.create_client(ListParameters, f"{name}/list_parameters") for name in (SIM, CONTROLLER)}
+        self._describe = {
+            name: node.create_client(DescribeParameters, f"{name}/describe_parameters") for name in (SIM, CONTROLLER)
+        }
         self._pending: list[tuple[str, Any, float, Callable[[Any], Answer | None]]] = []
         self._push = publisher(node, topics.PUSH)
         self._velocity = publisher(node, topics.VELOCITY)
@@ -121,15 +123,26 @@ class Remote:
         self._ask(client, GetParameters.Request(names=list(names)), read)
         return True
 
-    def read_live(self, take: Callable[[list[LiveParameter]], None]) -> bool:
-        """Request the numbers of the controller that can change. Return whether its node exists."""
-        clients = (self._list, self._describe, self._get[CONTROLLER])
+    def read_live(
+        self, take: Callable[[list[LiveParameter]], None], of: str = CONTROLLER, groups: Sequence[str] = ()
+    ) -> bool:
+        """Request the numbers of a node that can change.
+
+        Args:
+            take: Gets the numbers.
+            of: The node.
+            groups: First parts of the names, such as ``drive_stiffness``; all by default.
+
+        Returns:
+            Whether the node exists.
+        """
+        clients = (self._list[of], self._describe[of], self._get[of])
         if not all(client.service_is_ready() for client in clients):
             return False
 
         def describe(response: Any) -> None:
             names = response.result.names
-            self._ask(self._describe, DescribeParameters.Request(names=names), partial(get, names))
+            self._ask(self._describe[of], DescribeParameters.Request(names=names), partial(get, names))
 
         def get(names: Sequence[str], response: Any) -> None:
             double = ParameterType.PARAMETER_DOUBLE
@@ -139,9 +152,9 @@ class Remote:
             def give(values: dict[str, Any]) -> None:
                 take([_live(name, live[name], value) for name, value in values.items()])
 
-            self.read(CONTROLLER, list(live), give)
+            self.read(of, list(live), give)
 
-        self._ask(self._list, ListParameters.Request(), describe)
+        self._ask(self._list[of], ListParameters.Request(prefixes=groups), describe)
         return True
 
     def push(self, force: Array, body: str) -> None:

@@ -2,6 +2,7 @@ from .commands import Commands as Commands
 from .controller_inputs import ControllerInputs as ControllerInputs
 from .controller_outputs import ControllerOutputs as ControllerOutputs
 from .diagnostics import publish_status as publish_status
+from .drive_params import DriveParams as DriveParams
 from .drops import Drops as Drops
 from .inbox import (
     Background as Background,

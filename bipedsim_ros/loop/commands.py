@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bipedsim.control import joint_damping
-from bipedsim.model import Robot, drive_gains
+from bipedsim.control import Tuning, joint_damping
+from bipedsim.model import Robot
 from bipedsim.numerics import Array, Flags
 from bipedsim.sim import LIMIT, POSITION, SETPOINT, STIFFNESS, VELOCITY, Observation
+from bipedsim_ros.loop.drive_params import DriveParams
 from bipedsim_ros.loop.drops import Drops
 from bipedsim_ros.loop.sim_params import SimParams
 from bipedsim_ros.loop.trajectory import Trajectory
@@ -77,8 +78,10 @@ class Commands:
         params: Timeout, mode and gains.
         warn: Called with a warning: a dropped message, the beginning of a silence, its end.
         clock: Wall time [s].
+        gains: Gains of the drives; those of the robot by default.
 
     Attributes:
+        tuning: Changes the gains of the drives.
         kinds: Topics on which commands are accepted.
         followed: Topic of the last valid message.
         received: Number of valid messages.
@@ -95,6 +98,7 @@ class Commands:
         params: SimParams,
         warn: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
+        gains: DriveParams | None = None,
     ) -> None:
         self._robot = robot
         self._warn = warn
@@ -102,8 +106,12 @@ class Commands:
         self.drops = Drops(lambda text: warn(f"command on {text}"))
         self._torques, self._positions = CommandReader(robot.joint_names), CommandReader(robot.joint_names)
         self._impedances = ImpedanceReader(robot.joint_names)
-        self._gains = np.array(drive_gains(robot, params.physics_dt))
-        self._joints = JointCommandReader(robot.joint_names, self._gains)
+        gains = gains or DriveParams.of_robot(robot, params.physics_dt)
+        self._gains = gains.of_joints(robot)
+        self.tuning = Tuning(self._set_gains, gains, where="parameters of sim_node")
+        # Gains in the setpoint that are those of the drives, and not of the command.
+        self._own_gains = np.zeros((2, robot.nu), dtype=bool)
+        self._joints = JointCommandReader(robot.joint_names, self._gains, self._own_gains)
         self._tau = np.zeros(robot.nu)
         self._setpoint = np.zeros((len(SETPOINT), robot.nu))
         self._limit = np.ascontiguousarray(robot.effort_limit)
@@ -137,6 +145,11 @@ class Commands:
         self._kd = params.timeout_damping * joint_damping(self._robot)
         self._kp = params.timeout_stiffness * self._robot.effort_limit
 
+    def _set_gains(self, gains: DriveParams) -> None:
+        """Use new gains of the drives, also for the command that they execute at present."""
+        self._gains[:] = gains.of_joints(self._robot)
+        np.copyto(self._setpoint[STIFFNESS:LIMIT], self._gains, where=self._own_gains)
+
     @property
     def started(self) -> bool:
         """Whether a valid command has arrived since :meth:`clear`."""
@@ -146,6 +159,7 @@ class Commands:
         """Discard the last command, as after a reset; the counts remain."""
         self._end_silence(self._t)
         self._tau[:] = self._setpoint[:LIMIT] = 0.0
+        self._own_gains[:] = False
         self._waypoints = self._trajectory = None
         self._joints.commanded[:] = self._holds = False
         self.followed = self.kinds[0]
@@ -189,7 +203,10 @@ class Commands:
         if topic is topics.COMMANDS:
             return self._torques.read(data, self._tau)
         if topic is topics.IMPEDANCE:
-            return self._impedances.read(data, self._setpoint)
+            fault = self._impedances.read(data, self._setpoint)
+            if fault is None:
+                self._own_gains[:] = False
+            return fault
         if topic is topics.JOINT_COMMANDS:
             return self._joints.read(data, self._setpoint)
         if topic is topics.TRAJECTORY:
@@ -210,6 +227,7 @@ class Commands:
         self._setpoint[:LIMIT] = 0.0
         self._setpoint[POSITION], self._setpoint[VELOCITY] = position, velocity
         self._setpoint[STIFFNESS:LIMIT] = self._gains
+        self._own_gains[:] = True
 
     def _hold(self, observation: Observation, joints: Flags | slice) -> None:
         """Make the drives hold the measured positions of these joints, once after the start or a reset."""
@@ -217,6 +235,7 @@ class Commands:
             self._setpoint[:LIMIT, joints] = 0.0
             self._setpoint[POSITION, joints] = observation.joint_position[joints]
             self._setpoint[STIFFNESS:LIMIT, joints] = self._gains[:, joints]
+            self._own_gains[:, joints] = True
             self._holds = True
 
     def _follow_trajectory(self, observation: Observation, t: float) -> None:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Path
 from rclpy.node import Node
-from std_msgs.msg import Bool, String
+from std_msgs.msg import Bool
 
-from bipedsim.config import ParameterChange
 from bipedsim.control import Guard
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
 from bipedsim.recording import PLANNED, plan_of, without_plan
 from bipedsim.recording.bag import NS_PER_S, labelled
+from bipedsim_ros.loop.changes_publisher import ChangesPublisher
 from bipedsim_ros.wire import (
     listeners,
     publisher,
@@ -36,6 +35,9 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 class ControllerOutputs:
     """Publishes a controller's telemetry at 100 Hz in time of the joint states, and detected falls at once.
+
+    Attributes:
+        changes: Publishes changed parameters of the controller.
 
     Raises:
         ConfigError: The name of a telemetry signal is not valid in a topic's name.
@@ -60,7 +62,7 @@ class ControllerOutputs:
             self._odometry = publisher(node, topics.ODOMETRY)
             self._odometry_encoder = topics.ODOMETRY.encoder(topics.ODOMETRY.frame)
         self._fallen = publisher(node, topics.FALLEN)
-        self._changes = publisher(node, topics.TUNED)
+        self.changes = ChangesPublisher(node, topics.TUNED)
         self._published_fallen = False
         self._fallen.publish(Bool(data=False))
         self._last_period = self._last_published = -1
@@ -71,13 +73,6 @@ class ControllerOutputs:
         publishers += [self._plan.numbers] if self._plan is not None else []
         publishers += [self._fallen] + ([self._odometry] if self._odometry is not None else [])
         return [p.topic_name for p in publishers if listeners(self._node, p) < minimum]
-
-    def publish_changes(self, changes: Sequence[ParameterChange], t_ns: int) -> None:
-        """Publish and log changed parameters that apply from the joint states stamped ``t_ns`` [ns] on."""
-        for change in changes:
-            self._node.get_logger().info(f"{change} from t = {t_ns / NS_PER_S:.9f} s on")
-            entry = {"stamp": t_ns, "name": change.name, "value": change.value}
-            self._changes.publish(String(data=json.dumps(entry)))
 
     def publish(self, t_ns: int) -> None:
         """Publish the outputs after the controller's update for the joint states stamped ``t_ns`` [ns]."""

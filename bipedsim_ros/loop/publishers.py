@@ -13,6 +13,7 @@ from rclpy.duration import Duration
 from rclpy.node import Node
 from std_msgs.msg import String
 
+from bipedsim.config import ParameterChange
 from bipedsim.contact import ContactResult, mode_name
 from bipedsim.model import Chains, Robot, located
 from bipedsim.numerics import Array
@@ -21,6 +22,7 @@ from bipedsim.recording import schema
 from bipedsim.recording.bag import NS_PER_S, labelled
 from bipedsim.runs import ANKLES, HEIGHTS, IMU, IMUS, JOINTS, SWITCHES, FaultSchedule
 from bipedsim.sim import GroundTruth, Observation, Simulator, VertexForces
+from bipedsim_ros.loop.changes_publisher import ChangesPublisher
 from bipedsim_ros.wire import (
     WORLD_FRAME,
     BundleWriter,
@@ -395,6 +397,7 @@ class Publishers:
         self._ground = GroundPublishers(node, sim.robot, make, objects, sim.gantry is not None, plates, vertices)
         self._description = publisher(node, topics.ROBOT_DESCRIPTION)
         self._run = publisher(node, topics.RUN)
+        self._changes = ChangesPublisher(node, topics.DRIVES_TUNED)
         urdf = description or located(sim.robot.urdf_xml, sim.robot.urdf_path)
         self._description.publish(String(data=urdf))
         self._recordable = [created for created in node.publishers if created not in existing]
@@ -452,6 +455,10 @@ class Publishers:
     def publish_run(self, entry: dict[str, Any]) -> None:
         """Publish the settings needed to simulate the run again, or an event of the run."""
         self._run.publish(String(data=json.dumps(entry)))
+
+    def publish_changes(self, changes: Sequence[ParameterChange]) -> None:
+        """Publish and log gains of the drives that apply from now on."""
+        self._changes.publish(changes, self._t_ns())
 
     def publish_ground(self) -> None:
         """Publish everything except the measurements, /clock last."""

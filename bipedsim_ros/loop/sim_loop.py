@@ -184,6 +184,15 @@ class SimLoop:
             self._publish_ground()
         return f"moved {', '.join(states)} at t = {self._sim.t:.6f} s"
 
+    def tune_drives(self, gains: Mapping[str, float]) -> str:
+        """Give the drives new gains from the next tick on.
+
+        Args:
+            gains: Names as in :class:`DriveParams` with the joint, such as ``drive_stiffness.l_knee``, to the value.
+        """
+        self._publishers.publish_changes(self._commands.tuning.set(self._sim.t, gains))
+        return f"changed {', '.join(gains)} at t = {self._sim.t:.6f} s"
+
     def hang(self, action: str) -> str:
         """Start an action of the gantry; see :meth:`Simulator.hang`."""
         self._sim.hang(action)
@@ -276,6 +285,7 @@ class SimLoop:
         self._state = "waiting"
         self._set_state(self._first_state)
         self._publish_all()
+        self._publishers.publish_changes(self._commands.tuning.restart(self._sim.t))
 
     def _drop_stale(self) -> None:
         self._replies.drain(self._replies.drop_stale, lambda: self._stop)

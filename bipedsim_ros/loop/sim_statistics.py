@@ -34,6 +34,7 @@ class Statistics:
         simulated_ns, wall_ns: Simulated and wall time while running [ns].
         overruns, deadlines_dropped: Counts of the real-time clock.
         missed_commands: Ticks that began without a new valid command, after the first command.
+        command_topics: Resolved names of the topics on which commands are accepted.
         commands_received, commands_dropped_by_kind, commands_clipped, command_timeouts, silences, silence: See
             :class:`bipedsim_ros.loop.Commands`.
         pushes_dropped_by_kind: Refused messages on /push, by kind of fault.
@@ -61,6 +62,7 @@ class Statistics:
     overruns: int = 0
     deadlines_dropped: int = 0
     missed_commands: int = 0
+    command_topics: tuple[str, ...] = ()
     commands_received: int = 0
     commands_dropped_by_kind: dict[str, int] = field(default_factory=dict)
     commands_clipped: int = 0
@@ -99,6 +101,7 @@ class Statistics:
             "overruns": self.overruns,
             "deadlines_dropped": self.deadlines_dropped,
             "missed_commands": self.missed_commands,
+            "command_topics": list(self.command_topics),
             "commands_received": self.commands_received,
             "commands_dropped": sum(self.commands_dropped_by_kind.values()),
             "commands_dropped_by_kind": self.commands_dropped_by_kind,

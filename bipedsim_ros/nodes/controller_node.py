@@ -249,7 +249,8 @@ class ControllerNode:
         with announced(f"controller {params.controller}", 5, at_first=40):
             dt = 1.0 / params.rate
             self._guard = Guard(construct(cls, robot, own, dt), robot, params.fall_tilt, dt)
-            self._tuning = Tuning(self._guard, own, parse_changes(params.changes), "parameters of controller_node")
+            changes = parse_changes(params.changes)
+            self._tuning = Tuning(self._guard.tune, own, changes, "parameters of controller_node")
         self._order = command_order(robot, params.joints)
         self._reader = JointStateReader(robot.joint_names)
         self._writer, self._impedance_writer = CommandWriter(robot.nu), ImpedanceWriter(robot.nu)
@@ -312,13 +313,13 @@ class ControllerNode:
             begins: Whether they are the first ones, or the first ones after a reset.
         """
         if begins:
-            self._outputs.publish_changes(self._tuning.restart(now / NS_PER_S), now)
+            self._outputs.changes.publish(self._tuning.restart(now / NS_PER_S), now)
         steps = [partial(self._tuning.due, now / NS_PER_S)]
         while self._tuned:
             steps.append(partial(self._tuning.set, now / NS_PER_S, self._tuned.popleft()))
         for step in steps:
             try:
-                self._outputs.publish_changes(step(), now)
+                self._outputs.changes.publish(step(), now)
             except ConfigError as error:
                 self._node.get_logger().error(f"the controller keeps its parameters: {error}")
 

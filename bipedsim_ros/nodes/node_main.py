@@ -18,12 +18,11 @@ from typing import Any, Protocol
 
 import rclpy
 import rclpy.logging
-from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from bipedsim.control import controller_traceback, raising_controller
 from bipedsim.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, BipedSimError, ConfigError
-from bipedsim_ros.nodes.parameters import Parameters
+from bipedsim_ros.nodes.parameters import ParameterNode, Parameters
 from bipedsim_ros.wire import node_environment, remove_left_memory
 
 # The operating system frees the objects of a node that ends; a garbage collection would take 0.1 s.
@@ -54,7 +53,7 @@ class NodeProgram:
     """
 
     def __init__(self, name: str) -> None:
-        self._node = Node(name, automatically_declare_parameters_from_overrides=True)
+        self._node = ParameterNode(name)
         self._parameters = Parameters(self._node, f"parameters of {name}")
         self._stop = False
 

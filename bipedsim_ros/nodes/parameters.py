@@ -9,9 +9,10 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, TypeVar, get_origin, get_type_hints
+from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
+from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
@@ -21,6 +22,7 @@ from bipedsim.errors import ConfigError, UnknownNameError
 T = TypeVar("T")
 
 _OF_ROS = ("use_sim_time", "start_type_description_service", "qos_overrides.")
+_MOST_LISTED = 12
 _LARGEST = sys.float_info.max
 _LARGEST_INT = 2**63 - 1
 
@@ -67,6 +69,31 @@ def _to_python(value: Any) -> Any:
     return (
         list(value) if not isinstance(value, (bool, int, float, str, bytes)) and hasattr(value, "__iter__") else value
     )
+
+
+class ParameterNode(Node):
+    """ROS node that says which parameter needs a restart, where rclpy would only say that it is read-only.
+
+    Args:
+        name: Name of the node.
+        context: Context of rclpy; the default one if None.
+    """
+
+    def __init__(self, name: str, context: Context | None = None) -> None:
+        super().__init__(name, context=context, automatically_declare_parameters_from_overrides=True)
+
+    def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
+        """Set all parameters or none; see :meth:`rclpy.node.Node.set_parameters_atomically`."""
+        names = [each.name for each in parameter_list if self.has_parameter(each.name)]
+        fixed = [name for name in names if self.describe_parameter(name).read_only]
+        if not fixed:
+            return super().set_parameters_atomically(parameter_list)
+        declared = (name for name in self.get_parameters_by_prefix("") if not name.startswith(_OF_ROS))
+        live = [name for name in declared if not self.describe_parameter(name).read_only]
+        shown = ", ".join(live[:_MOST_LISTED]) + (f" and {len(live) - _MOST_LISTED} more" * (len(live) > _MOST_LISTED))
+        these = f"These can change while it runs: {shown}" if live else "None can change while it runs"
+        reason = f"{', '.join(fixed)}: needs a restart of {self.get_name()} to change. {these}"
+        return SetParametersResult(successful=False, reason=reason)
 
 
 class Parameters:
@@ -143,7 +170,7 @@ class Parameters:
         # rclpy keeps the descriptor and writes the name into it, so each parameter needs its own.
         if _is_mapping(kind):
             for key, entry in (value or {}).items():
-                descriptor = descriptor_of(field, kind, read_only)
+                descriptor = descriptor_of(field, _entry_kind(kind), read_only)
                 self._node.declare_parameter(f"{prefix}{field.name}.{key}", entry, descriptor, ignore_override=True)
         elif value is not None:
             descriptor = descriptor_of(field, kind, read_only)
@@ -192,6 +219,11 @@ class Parameters:
             if changed:
                 updated.append((group, from_mapping(group.cls, {**group.values, **changed}, self._where)))
         return updated
+
+
+def _entry_kind(kind: Any) -> Any:
+    """Return the type of the values of a mapping; None if it is not declared."""
+    return next(iter(get_args(kind)[1:]), None)
 
 
 def _is_mapping(kind: Any) -> bool:

@@ -15,10 +15,11 @@ from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
 
+from bipedsim.config import differences
 from bipedsim.contact import CONTACT_MODELS
-from bipedsim.errors import EXIT_FAILED, ConfigError
+from bipedsim.errors import EXIT_FAILED, ConfigError, either
 from bipedsim.ground import get_ground
-from bipedsim.model import load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Array, announced
 from bipedsim.objects import parse_objects
 from bipedsim.plates import parse_plates
@@ -27,6 +28,7 @@ from bipedsim.sim import GANTRY_ACTIONS, Simulator, VertexForces, read_gantry, s
 from bipedsim_ros.loop import (
     Background,
     Commands,
+    DriveParams,
     Drops,
     Inbox,
     OwnCore,
@@ -81,8 +83,9 @@ class SimNode(NodeProgram):
         self._params = parameters.declare(SimParams, listener=self._on_change)
         params = self._params
         contact = self._contact_params(parameters)
-        parameters.refuse_unknown()
         robot = load_robot(params.robot)
+        self._drives = self._drive_params(parameters, robot)
+        parameters.refuse_unknown()
         declare_joints(node, robot)
         ground = get_ground(params.ground)
         for warning in (*robot.warnings, *robot.shapes.warnings):
@@ -117,7 +120,9 @@ class SimNode(NodeProgram):
             self._statistics.faults = tuple(map(str, faults.faults))
             for fault in self._statistics.faults:
                 node.get_logger().warning(f"fails on purpose: {fault}")
-            self._commands = Commands(robot, params, node.get_logger().warning)
+            self._commands = Commands(robot, params, node.get_logger().warning, gains=self._drives)
+            kinds = (node.resolve_topic_name(relative(kind.name)) for kind in self._commands.kinds)
+            self._statistics.command_topics = tuple(kinds)
             vertices = VertexForces(sim) if params.vertex_forces else None
             if vertices is not None and vertices.lacking:
                 raise ConfigError(f"parameters of sim_node: vertex_forces = true: {vertices.lacking}")
@@ -216,6 +221,13 @@ class SimNode(NodeProgram):
             self._node.get_logger().info(text)
         return dataclasses.asdict(parameters.declare(CONTACT_MODELS[used].Params, prefix=f"{used}."))
 
+    def _drive_params(self, parameters: Parameters, robot: Robot) -> DriveParams:
+        """Declare the gains of the drives of all joints and return them."""
+        defaults = vars(DriveParams.of_robot(robot, self._params.physics_dt))
+        drives = parameters.declare(DriveParams, defaults=defaults, listener=self._on_drives)
+        drives.refuse_unknown(robot, "parameters of sim_node")
+        return drives
+
     def _check_rate(self, sim: Simulator) -> None:
         """Refuse a real-time rate that the step cannot sustain, or only warn, depending on ``rate_check``."""
         params = self._params
@@ -270,7 +282,7 @@ class SimNode(NodeProgram):
         waits = waits and not self._inbox.publishers()
         reason = _waited_for(self._node) if waits else ""
         if reason not in ("", self._logged_wait):
-            listed = topics.either(self._commands.kinds)
+            listed = either(self._statistics.command_topics)
             self._node.get_logger().info(f"t = 0 is held until the first command on {listed}: {reason}")
         self._logged_wait = reason
 
@@ -301,6 +313,11 @@ class SimNode(NodeProgram):
         self._params = params
         self._commands.configure(params)
         self.loop.keep_pace(params.real_time_factor)
+
+    def _on_drives(self, drives: DriveParams) -> None:
+        gains, self._drives = differences(self._drives, drives), drives
+        if gains:
+            self.loop.requests.post(lambda: self.loop.tune_drives(gains), self._node.get_logger().error)
 
     def _on_push(self, data: bytes) -> None:
         try:

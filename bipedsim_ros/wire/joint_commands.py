@@ -168,14 +168,15 @@ class JointCommandReader:
 
     Args:
         joint_names: Joints of the robot, in its order.
-        gains: (2, nu) stiffness [N.m/rad] and damping [N.m.s/rad] of the drives.
+        gains: (2, nu) stiffness [N.m/rad] and damping [N.m.s/rad] of the drives, live.
+        uses: (2, nu) whether the setpoint contains these gains; :meth:`read` updates it.
     """
 
     _FIELDS = "position", "velocity", "effort"
 
-    def __init__(self, joint_names: Sequence[str], gains: Array) -> None:
+    def __init__(self, joint_names: Sequence[str], gains: Array, uses: Flags) -> None:
         self._joint_names = tuple(joint_names)
-        self._gains = gains
+        self._gains, self._uses = gains, uses
         self._wire = WireReader(JOINT_COMMANDS.msgtype)
         self._layout: Layout | None = None
         self._target: Indices = np.zeros(0, dtype=np.intp)
@@ -215,14 +216,16 @@ class JointCommandReader:
         commanded = has_position | has_velocity | np.isfinite(effort)
         columns = self._target[commanded]
         stiffness, damping = self._gains[:, self._target]
+        has_damping = has_position | has_velocity
         for row, values in (
             (POSITION, np.where(has_position, position, 0.0)),
             (VELOCITY, np.where(has_velocity, velocity, 0.0)),
             (EFFORT, np.nan_to_num(effort)),
             (STIFFNESS, np.where(has_position, stiffness, 0.0)),
-            (DAMPING, np.where(has_position | has_velocity, damping, 0.0)),
+            (DAMPING, np.where(has_damping, damping, 0.0)),
         ):
             setpoint[row, columns] = values[commanded]
+        self._uses[:, columns] = has_position[commanded], has_damping[commanded]
         self.commanded[columns] = True
         return None
 

@@ -400,11 +400,6 @@ TOPIC_BASED = (JOINT_COMMANDS,)
 """Topics on which it accepts those of a controller manager, whose controllers use the names of ``COMMAND_KINDS``."""
 
 
-def either(rows: Sequence[Topic]) -> str:
-    """Return the names of topics of which one suffices, joined by commas and 'or'."""
-    return " or ".join(filter(None, [", ".join(row.name for row in rows[:-1]), rows[-1].name]))
-
-
 READOUTS = Topic(
     schema.READOUTS,
     "std_msgs/msg/Float64",
@@ -439,7 +434,7 @@ PLANNED_STEPS = Topic(
     sporadic=True,
 )
 TUNED = Topic(
-    schema.CHANGES,
+    schema.CONTROLLER_CHANGES,
     _TEXT,
     CONTROLLER,
     "JSON: `name` and new `value` of a parameter that changed, and the `stamp` [ns] of the joint states from which on "
@@ -496,6 +491,15 @@ SETPOINTS = Topic(
     _NUMBERS,
     SIMULATOR,
     "once drives close their loops: what they followed over the step before; the layout's label names the values",
+    sporadic=True,
+)
+DRIVES_TUNED = Topic(
+    schema.SIMULATOR_CHANGES,
+    _TEXT,
+    SIMULATOR,
+    "JSON: `name` and new `value` of a gain of the drives that changed, and the `stamp` [ns] of the joint states from "
+    "which on they use it; at every reset all that differ from the start of the node",
+    HISTORY,
     sporadic=True,
 )
 RUN = Topic(

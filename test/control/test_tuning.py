@@ -99,7 +99,8 @@ def hosted(name: str = "posture") -> tuple[Guard, Any]:
 
 def test_changes_apply_when_they_are_due_and_are_listed() -> None:
     guard, params = hosted()
-    tuning = Tuning(guard, params, [ParameterChange(0.2, "kp.l_knee", 700.0), ParameterChange(0.1, "stiffness", 20.0)])
+    scheduled = [ParameterChange(0.2, "kp.l_knee", 700.0), ParameterChange(0.1, "stiffness", 20.0)]
+    tuning = Tuning(guard.tune, params, scheduled)
     assert not tuning.due(0.099)
     assert tuning.due(0.1) == [ParameterChange(0.1, "stiffness", 20.0)]
     assert tuning.set(0.15, {"damping": 0.2, "stiffness": 20.0}) == [ParameterChange(0.15, "damping", 0.2)]
@@ -124,12 +125,12 @@ def test_a_change_that_cannot_be_is_refused_before_the_run(name: str, change: tu
     _, cls = find_controller(name)
     guard, params = hosted() if name == "posture" else (hosted()[0], cls.Params())
     with pytest.raises(ConfigError):
-        Tuning(guard, params, [ParameterChange(1.0, *change)])
+        Tuning(guard.tune, params, [ParameterChange(1.0, *change)])
 
 
 def test_a_refused_change_leaves_the_parameters_alone() -> None:
     guard, params = hosted("sliding")
-    tuning = Tuning(guard, params)
+    tuning = Tuning(guard.tune, params)
     with pytest.raises(ConfigError):
         tuning.set(0.0, {"reach": 1000.0})
     assert tuning.applied == []
@@ -147,7 +148,7 @@ def test_texts_of_changes_lose_nothing() -> None:
 
 def test_a_schedule_counts_dates_from_the_first_one() -> None:
     guard, params = hosted()
-    tuning = Tuning(guard, params, [ParameterChange(1.0, "stiffness", 20.0)])
+    tuning = Tuning(guard.tune, params, [ParameterChange(1.0, "stiffness", 20.0)])
     date = 1.7e9
     tuning.restart(date)
     assert not tuning.due(date + 0.999)

@@ -250,8 +250,8 @@ class BagRows:
             self._run.read(block)
         elif topic == DIAGNOSTICS:
             self._stops += _stops_in(block, arrived)
-        elif topic == CHANGES:
-            self._read_changes(block, arrived)
+        elif topic in CHANGES:
+            self._read_changes(topic, block, arrived)
         elif self._decoders.wants_plates:
             self._plates.learn(topic, block)
         messages = self._decoders.decode(topic, block, arrived)
@@ -366,7 +366,7 @@ class BagRows:
             out.gave_up_why, out.gave_up_kind = stop.why, stop.kind
         out.gave_up_at = (at - rows.shift) * 1e-9
 
-    def _read_changes(self, block: Block, arrived: Integers) -> None:
+    def _read_changes(self, topic: str, block: Block, arrived: Integers) -> None:
         """Store changed parameters; their numbers in the list go to the segments."""
         taken = []
         for at, message in zip(arrived.tolist(), block.messages(), strict=True):
@@ -375,19 +375,19 @@ class BagRows:
                 change = ParameterChange(0.0, str(entry["name"]), entry["value"])
                 self._changes.append((int(entry["stamp"]), change))
             except (RecordingError, KeyError, ValueError, TypeError) as error:
-                self._decoders.count_unfit(CHANGES, 1, str(error))
+                self._decoders.count_unfit(topic, 1, str(error))
             else:
                 taken.append((at, self._changes[-1][0], len(self._changes) - 1))
         if taken:
             times, stamps, numbers = np.array(taken, dtype=np.int64).T
             self._segments.add(
-                CHANGES, TopicMessages(times, times, stamps, {LABELLED: numbers[:, None].astype(np.float64)})
+                topic, TopicMessages(times, times, stamps, {LABELLED: numbers[:, None].astype(np.float64)})
             )
 
     def _put_changes(self, out: Recording, rows: AlignedRows) -> None:
         """Add the changed parameters that belong to ``rows``."""
-        for number in rows.all_of(CHANGES, 1)[:, 0].astype(int).tolist():
-            stamp, change = self._changes[number]
+        numbers = [number for topic in CHANGES for number in rows.all_of(topic, 1)[:, 0].astype(int).tolist()]
+        for stamp, change in sorted((self._changes[number] for number in numbers), key=lambda entry: entry[0]):
             out.changes = (*out.changes, replace(change, at=(stamp - rows.shift) * 1e-9))
 
     def _put_vertex_forces(self, out: Recording, foot: str, topic: str, at: Any, table: TopicMessages | None) -> None:

@@ -203,7 +203,7 @@ class Segments:
         for i in np.flatnonzero(jump_back > 0):
             k = int(np.argmin(np.abs(resets[:, 0] - table.arrived[i])))
             distance = abs(int(resets[k, 0] - table.arrived[i]))
-            least = 0 if topic == CHANGES else resets[k, 1] // 2
+            least = 0 if topic in CHANGES else resets[k, 1] // 2
             if distance <= NEAR_NS and jump_back[i] > max(largest[k], least):
                 largest[k], starts[k] = jump_back[i], i
         return np.asarray(np.maximum.accumulate(starts))

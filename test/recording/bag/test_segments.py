@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bipedsim.recording.bag.segments import END, LABELLED, Segments, TopicMessages
-from bipedsim.recording.schema import CHANGES, IMU, JOINT_STATES
+from bipedsim.recording.schema import CONTROLLER_CHANGES, IMU, JOINT_STATES
 
 MS = 1_000_000
 SWITCH = "/switch"
@@ -22,10 +22,10 @@ def test_changes_repeated_at_a_reset_belong_to_the_new_segment(first_after_reset
     """They may reach the recorder before or after the first joint states of the new segment."""
     segments = Segments()
     segments.add(JOINT_STATES, messages(list(range(1000)), [*range(500), *range(500)]))
-    segments.add(CHANGES, messages([51, 109, first_after_reset, first_after_reset], [50, 108, 0, 0]))
+    segments.add(CONTROLLER_CHANGES, messages([51, 109, first_after_reset, first_after_reset], [50, 108, 0, 0]))
     taken: dict[int, list[float]] = {}
     for rows in segments.rows(END):
-        taken.setdefault(rows.segment, []).extend(rows.all_of(CHANGES, 1)[:, 0])
+        taken.setdefault(rows.segment, []).extend(rows.all_of(CONTROLLER_CHANGES, 1)[:, 0])
     assert taken == {0: [0.0, 1.0], 1: [2.0, 3.0]}
 
 

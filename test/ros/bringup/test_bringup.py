@@ -427,9 +427,33 @@ def test_another_robot_is_told_below_the_figures(capsys: pytest.CaptureFixture[s
     assert "nodes publish" not in printed.out
 
 
+@pytest.mark.parametrize(
+    ("dropped", "said"),
+    [({}, "none came; expected on /robot_joint_commands"), ({"names": 2}, "no valid one came; expected on")],
+)
+def test_a_run_without_commands_is_not_called_in_time(
+    dropped: dict[str, int], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The drives can hold a robot without limit, so a forgotten controller manager looks like a good run."""
+    counted = COUNTED | {"missed_commands": 0, "command_topics": ["/robot_joint_commands"], "round_trip_us": {}}
+    counted |= {"commands_dropped_by_kind": dropped, "commands_dropped": sum(dropped.values())}
+    concluded(None, **counted, commands_received=0)
+    printed = capsys.readouterr()
+    assert said in printed.out
+    assert f"warning: commands: {said}" in printed.err
+    assert "in time" not in printed.out
+    concluded(None, **counted, commands_received=1)
+    printed = capsys.readouterr()
+    assert "100.0% in time" in printed.out
+    assert "expected on" not in printed.out + printed.err
+
+
 def test_commands_of_which_none_was_sound_are_named(capsys: pytest.CaptureFixture[str]) -> None:
-    concluded(None, ticks=0, state="waiting", commands_received=0, commands_dropped_by_kind={"not_finite": 57})
-    assert "57 commands arrived, all invalid (57 not_finite)" in capsys.readouterr().err
+    nothing = {"ticks": 0, "state": "waiting", "commands_received": 0, "commands_dropped_by_kind": {"not_finite": 57}}
+    concluded(None, **nothing, command_topics=["/r1/robot_joint_commands"])
+    said = capsys.readouterr().err
+    assert "57 commands arrived, all invalid (57 not_finite)" in said
+    assert "for a command on /r1/robot_joint_commands;" in said
 
 
 class Up:

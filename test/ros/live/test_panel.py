@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import cast
 
@@ -22,7 +22,7 @@ from bipedsim.view.page import Page
 from bipedsim_ros.live import Panel, RunningRobot, TeleopParams
 from bipedsim_ros.live.gains import STEPS, slider_range
 from bipedsim_ros.live.panel import command_of
-from bipedsim_ros.live.remote import Answer, LiveParameter, Remote
+from bipedsim_ros.live.remote import SIM, Answer, LiveParameter, Remote
 from bipedsim_ros.loop import SimParams
 
 WORDS = st.dictionaries(st.sampled_from(["robot", "controller", "scenario", "ground", "record"]), st.text(max_size=12))
@@ -41,6 +41,7 @@ class Asked:
     def __init__(self) -> None:
         self.there = True
         self.gains = [LiveParameter("posture.stiffness", 10.0, 0.0, 1000.0, "kp / kd")]
+        self.drives = [LiveParameter("drive_damping.l_knee", 5.0, 0.0, 1e300, "damping")]
         self.changes: list[tuple[str, float, str]] = []
         self.pushes: list[tuple[list[float], str]] = []
         self.velocities: list[tuple[float, ...]] = []
@@ -51,9 +52,10 @@ class Asked:
     def steer(self, velocity: tuple[float, ...]) -> None:
         self.velocities.append(velocity)
 
-    def read_live(self, take: Callable[[list[LiveParameter]], None]) -> bool:
+    def read_live(self, take: Callable[[list[LiveParameter]], None], of: str, groups: Sequence[str]) -> bool:
+        assert groups == (("drive_stiffness", "drive_damping") if of == SIM else ())
         if self.there:
-            take(self.gains)
+            take(self.drives if of == SIM else self.gains)
         return self.there
 
     def change(self, asked: str, name: str, value: float, of: str) -> None:
@@ -104,7 +106,7 @@ def test_a_page_that_is_closed_ends_its_drag_and_its_walk(panel: Panel) -> None:
 
 def test_a_slider_sends_its_newest_value_and_shows_what_the_controller_has(panel: Panel) -> None:
     """A drag makes many values; each change is sent after the answer to the one before."""
-    gains = panel._gains
+    gains, _ = panel._gains
     panel.look()
     (slider,) = gains._sliders.values()
     assert (slider.value, slider.min, slider.max) == (10.0, 0.0, 40.0)
@@ -138,6 +140,19 @@ def test_a_slider_sends_its_newest_value_and_shows_what_the_controller_has(panel
     gains._due = 0.0
     panel.look()
     assert not gains._sliders
+
+
+def test_a_slider_of_the_drives_changes_the_simulator(panel: Panel) -> None:
+    ASKED.there, ASKED.changes = True, []
+    _, drives = panel._gains
+    drives._due = 0.0
+    panel.look()
+    ((name, slider),) = drives._sliders.items()
+    assert slider.label == name == "drive_damping.l_knee", "stiffness and damping of a joint have other names"
+    slider.value = 6.0
+    drives._slid(SimpleNamespace(client_id=1, target=slider), name)
+    panel.look()
+    assert ASKED.changes == [(name, 6.0, SIM)]
 
 
 @given(value=st.floats(-1e4, 1e4), low=st.sampled_from([-math.inf, -1e300, 0.0]), wide=st.floats(1e-3, 1e300))

@@ -17,10 +17,12 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from ros_support import RosWorld
 
-from bipedsim_ros.live.remote import CONTROLLER, STANDING, Answer, LiveParameter, Remote
+from bipedsim.model import drive_gains, load_robot
+from bipedsim_ros.live.remote import CONTROLLER, SIM, STANDING, Answer, LiveParameter, Remote
 from bipedsim_ros.wire import relative, requested, topics
 
 pytestmark = pytest.mark.ros
+ROBOT = load_robot("biped14")
 
 
 @dataclass
@@ -100,6 +102,20 @@ def test_who_closes_the_page_leaves_a_robot_that_stands(walker: Walker) -> None:
     remote.stand()
     # No page is open any more.
     walker.until(lambda: walker.heard[-1] == 0.0)
+
+
+def test_gains_of_the_drives_are_listed_with_their_range(ros: RosWorld) -> None:
+    ros.start("sim_node", **{"drive_damping.l_knee": 7.0})
+    found: list[list[LiveParameter]] = []
+    remote = Remote(ros.node, lambda answer: None)
+    ros.until(lambda: remote.read_live(found.append, SIM, ("drive_stiffness", "drive_damping")), "the services")
+    ros.until(lambda: (remote.look(), found)[1], "the list of parameters")
+    listed = {each.name: each.value for each in found[0]}
+    kp, kd = drive_gains(ROBOT, 1e-3)
+    expected = {f"drive_stiffness.{joint}": value for joint, value in zip(ROBOT.joint_names, kp, strict=True)}
+    expected |= {f"drive_damping.{joint}": value for joint, value in zip(ROBOT.joint_names, kd, strict=True)}
+    assert listed == {**expected, "drive_damping.l_knee": 7.0}
+    assert {each.low for each in found[0]} == {0.0}
 
 
 def test_live_parameters_of_a_controller_are_listed_and_changed(ros: RosWorld) -> None:

@@ -15,8 +15,10 @@ from drives_support import DT, ROBOT, Drives
 from rclpy.serialization import serialize_message
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from bipedsim.errors import ConfigError
 from bipedsim.model import drive_gains
 from bipedsim.sim.io import Command
+from bipedsim_ros.loop.drive_params import DriveParams
 from bipedsim_ros.loop.sim_params import TIMEOUT_MODES, SimParams
 from bipedsim_ros.wire import topics
 from bipedsim_ros.wire.joint_commands import CommandWriter, ImpedanceWriter
@@ -187,6 +189,68 @@ def test_positions_are_kept_with_the_gains_of_the_drives() -> None:
     rows = drives.run(1)
     kp, kd = drive_gains(ROBOT, SimParams().physics_dt)
     np.testing.assert_array_equal(rows[:5], [np.arange(ROBOT.nu), 0 * kp, 0 * kp, kp, kd])
+
+
+def stiffer(drives: Drives, stiffness: float = 2.0, damping: float = 3.0) -> np.ndarray:
+    """Multiply the gains of the drives, and return them (2, nu)."""
+    gains = DriveParams.of_robot(ROBOT, SimParams().physics_dt)
+    wanted = {f"drive_stiffness.{joint}": stiffness * value for joint, value in gains.drive_stiffness.items()}
+    wanted |= {f"drive_damping.{joint}": damping * value for joint, value in gains.drive_damping.items()}
+    changes = drives.commands.tuning.set(drives.t, wanted)
+    assert {(change.name, change.value, change.at) for change in changes} == {
+        (name, value, drives.t) for name, value in wanted.items()
+    }
+    return np.array(drive_gains(ROBOT, SimParams().physics_dt)) * [[stiffness], [damping]]
+
+
+@pytest.mark.parametrize("kind", ["positions", "hold", "trajectory"])
+def test_new_gains_of_the_drives_act_on_the_command_that_they_hold(kind: str) -> None:
+    drives = Drives(start="hold_position")
+    if kind == "positions":
+        drives.commands.accept(CommandWriter(ROBOT.nu).write(np.full(ROBOT.nu, 0.1)), 0.0, topics.POSITIONS)
+    elif kind == "trajectory":
+        assert drives.commands.accept(waypoints((10.0, 0.5)), 0.0, topics.TRAJECTORY)
+    before = drives.run(1).copy()
+    gains = stiffer(drives)
+    after = drives.run(1)
+    np.testing.assert_array_equal(after[3:5], gains)
+    if kind != "trajectory":
+        np.testing.assert_array_equal(after[:3], before[:3])
+
+
+def test_gains_of_a_command_are_those_of_the_command() -> None:
+    drives = Drives()
+    assert impedance(drives, position=0.1, stiffness=40.0, damping=5.0)
+    stiffer(drives)
+    assert drives.run(1)[3:5, 0].tolist() == [40.0, 5.0]
+    # After positions, the impedance still has its own.
+    drives.commands.accept(CommandWriter(ROBOT.nu).write(np.zeros(ROBOT.nu)), 0.0, topics.POSITIONS)
+    impedance(drives, position=0.1, stiffness=40.0, damping=5.0)
+    stiffer(drives, 4.0, 5.0)
+    assert drives.run(1)[3:5, 0].tolist() == [40.0, 5.0]
+
+
+def test_a_reset_keeps_new_gains_of_the_drives_and_lists_them() -> None:
+    drives = Drives(start="hold_position")
+    drives.run(1)
+    gains = stiffer(drives)
+    drives.commands.clear()
+    assert len(drives.commands.tuning.restart(0.0)) == 2 * ROBOT.nu
+    drives.state.joint_position[:] = 0.3
+    rows = drives.run(1)
+    np.testing.assert_array_equal(rows[3:5], gains)
+    assert (rows[0] == 0.3).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("drive_stiffness.l_knee", -1.0), ("drive_stiffness.l_knee", float("nan")), ("drive.x", 1.0)]
+)
+def test_impossible_gains_of_the_drives_change_nothing(name: str, value: float) -> None:
+    drives = Drives(start="hold_position")
+    before = drives.run(1).copy()
+    with pytest.raises(ConfigError):
+        drives.commands.tuning.set(0.0, {"drive_damping.r_knee": 1.0, name: value})
+    np.testing.assert_array_equal(drives.run(1), before)
 
 
 def test_the_newest_kind_counts_and_every_change_is_told() -> None:

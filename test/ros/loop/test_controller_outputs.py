@@ -17,7 +17,7 @@ from user_controllers import EchoParams, Steered
 from bipedsim.control import Guard
 from bipedsim.model import load_robot
 from bipedsim.sim import Observation
-from bipedsim_ros.loop import controller_outputs
+from bipedsim_ros.loop import changes_publisher, controller_outputs
 from bipedsim_ros.wire import topics
 
 ROBOT = load_robot("biped14")
@@ -34,7 +34,8 @@ def test_a_fall_is_told_once_and_so_is_its_end(monkeypatch: pytest.MonkeyPatch) 
             publish=lambda message: fallen.append(message.data) if told else None, get_subscription_count=lambda: 0
         )
 
-    monkeypatch.setattr(controller_outputs, "publisher", publisher)
+    for module in (controller_outputs, changes_publisher):
+        monkeypatch.setattr(module, "publisher", publisher)
     guard = Guard(Steered(ROBOT, EchoParams(), 1e-3), ROBOT)
     node: Any = None
     outputs = controller_outputs.ControllerOutputs(node, guard)
@@ -71,7 +72,8 @@ def test_a_plan_goes_out_as_numbers_and_as_a_path_on_change_while_somebody_liste
     def publisher(_node: Any, topic: Any, name: str = "", **_more: Any) -> Any:
         return sinks.setdefault(topic.name + name, _Sink())
 
-    monkeypatch.setattr(controller_outputs, "publisher", publisher)
+    for module in (controller_outputs, changes_publisher):
+        monkeypatch.setattr(module, "publisher", publisher)
     readouts = {"margin": 1.0, "plan_com_x": 0.5, "plan_step_1_x": np.nan, "plan_step_1_y": 0.1, "plan_step_1_yaw": 0.4}
     controller = Steered(ROBOT, EchoParams(), 1e-3)
     monkeypatch.setattr(controller, "readouts", readouts, raising=False)
@@ -100,9 +102,12 @@ def test_viewers_are_told_all_readouts_in_one_message_thirty_times_a_second_whil
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sinks: dict[str, _Sink] = {}
-    monkeypatch.setattr(
-        controller_outputs, "publisher", lambda _node, topic, name="", **_: sinks.setdefault(topic.name + name, _Sink())
-    )
+    for module in (controller_outputs, changes_publisher):
+        monkeypatch.setattr(
+            module,
+            "publisher",
+            lambda _node, topic, name="", **_: sinks.setdefault(topic.name + name, _Sink()),
+        )
     clock = SimpleNamespace(now=0)
     monkeypatch.setattr(controller_outputs, "time", SimpleNamespace(monotonic_ns=lambda: clock.now))
     readouts = {"margin": 1.0, "plan_com_x": 0.5}

@@ -17,6 +17,7 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from bipedsim.model import drive_gains
+from bipedsim_ros.loop.drive_params import DriveParams
 from bipedsim_ros.loop.sim_params import SimParams
 from bipedsim_ros.wire import topics
 
@@ -67,6 +68,27 @@ def test_each_joint_follows_what_is_finite(random: Random) -> None:
             expected = [rest[j], 0.0, 0.0, KP[j], KD[j]]
         assert rows[:5, j].tolist() == expected
     np.testing.assert_array_equal(rows[5], ROBOT.effort_limit)
+
+
+@settings(max_examples=60)
+@given(st.randoms(use_true_random=False))
+def test_new_gains_act_as_if_the_drives_had_had_them_from_the_start(random: Random) -> None:
+    """Any sequence of messages; the judge is a second set of drives with the new gains before the first one."""
+    new = DriveParams.of_robot(ROBOT, 5e-3)
+    gains = {f"{name}.{joint}": value for name, values in vars(new).items() for joint, value in values.items()}
+    changed, judge = topic_based("hold_position"), topic_based("hold_position")
+    judge.commands.tuning.set(0.0, gains)
+    for _ in range(random.randint(0, 3)):
+        names = random.sample(NAMES, random.randint(1, ROBOT.nu))
+        fields = {
+            name: [random.choice([NAN, random.uniform(-1.0, 1.0)]) for _ in names] if random.random() < 0.7 else []
+            for name in ("position", "velocity", "effort")
+        }
+        for drives in (changed, judge):
+            assert send(drives, names, **fields)
+            drives.run(1)
+    changed.commands.tuning.set(changed.t, gains)
+    np.testing.assert_array_equal(changed.run(1), judge.run(1))
 
 
 def test_what_is_not_commanded_keeps_its_last_command() -> None:

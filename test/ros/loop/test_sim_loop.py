@@ -95,6 +95,8 @@ class Surroundings:
 
     def publish_run(self, _said: Any) -> None: ...
 
+    def publish_changes(self, _changes: Any) -> None: ...
+
     def publish_ground(self) -> None:
         self.ground.append(self.now)
 

@@ -120,3 +120,61 @@ def test_recorded_changes_repeat_the_run_to_the_bit_with_and_without_its_control
         other, _ = run(prepare(settings, replace(scenario, changes=())))
         with pytest.raises(AssertionError):
             assert_same_bits(stepped, other)
+
+
+@pytest.mark.ros
+def test_gains_of_the_drives_change_at_the_logged_time_and_the_recording_repeats_to_the_bit(
+    ros: RosWorld, tmp_path: Path
+) -> None:
+    """The drives are ideal, so the recorded effort must be that of the recorded gains.
+
+    Without a controller, lock step waits only for the recorder, so that the bag is complete on a busy machine.
+    """
+    states = ros.collect(JointState, "/joint_states")
+    changes = ros.collect(String, "/sim_node/changes")
+    name = "drive_stiffness.l_knee"
+    with RecorderProcess(ros.env, tmp_path / "bag", "robot:=biped14") as recorder:
+        settings = {"start": "hold_position", "wait_for_recorder": True, "lock_step_timeout": 1e-3}
+        node = ros.start("sim_node", clock="lock_step", **settings)
+        ros.until(lambda: moving(states)() and time_of(states[-1]) > 0.1, "steps")
+
+        def put(name: str, value: float) -> str:
+            wanted = Parameter(name=name, value=ParameterValue(type=3, double_value=value))
+            (result,) = ros.call(SetParameters, "/sim_node/set_parameters", parameters=[wanted]).results
+            return "" if result.successful else str(result.reason)
+
+        def pause(on: bool) -> None:
+            assert ros.call(SetBool, "/sim_node/pause", data=on).success
+
+        pause(True)
+        assert put(name, 400.0) == ""
+        assert name in put(name, -1.0)
+        assert put("drive_stiffness.tail", 1.0)
+        assert "rate: " in put("rate", 500.0)
+        ros.until(lambda: changes, "the change")
+        change = json.loads(changes[0].data)
+        assert (change["name"], change["value"]) == (name, 400.0)
+        changed_at = 1e-9 * change["stamp"]
+        pause(False)
+        ros.until(lambda: time_of(states[-1]) > changed_at + 0.2, "states after the change")
+        pause(True)
+        assert ros.call(Trigger, "/sim_node/reset").success
+        ros.until(lambda: len(changes) == 2, "the change again after the reset")
+        ros.until(lambda: time_of(states[-1]) > 0.15, "states after the reset")
+        pause(True)
+        node.stop()
+        recorder.finish(signal.SIGINT)
+    for segment, at in ((0, changed_at), (1, 0.0)):
+        run = load_recording(tmp_path / "bag", segment)
+        assert [(found.name, found.value, round(found.at, 6)) for found in run.changes] == [(name, 400.0, round(at, 6))]
+        knee = run.joint_names.index("l_knee")
+        stiffness = run.setpoint[:, knee, 3]
+        # The row at t contains the command of the step that ends at t.
+        later = run.t > at + 0.5e-3
+        assert (stiffness[later & (run.t > 0.0)] == 400.0).all()
+        assert not (stiffness[~later] == 400.0).any()
+        position, velocity, effort, kp, kd = run.setpoint[1:, :, :5].transpose(2, 0, 1)
+        ended = np.flatnonzero(run.t[:-1] > 0.0)
+        expected = effort + kp * (position - run.joint_position[:-1]) + kd * (velocity - run.joint_velocity[:-1])
+        np.testing.assert_allclose(run.joint_effort[1:][ended], expected[ended], atol=1e-9)
+        assert rerun(run).first is None

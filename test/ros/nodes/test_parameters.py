@@ -26,7 +26,7 @@ from bipedsim.errors import UnknownNameError
 from bipedsim_ros.bringup.bringup import NodeProcess, parameters_text
 from bipedsim_ros.loop.sim_params import SimParams
 from bipedsim_ros.nodes.controller_node import ControllerNodeParams
-from bipedsim_ros.nodes.parameters import Parameters, _to_python
+from bipedsim_ros.nodes.parameters import ParameterNode, Parameters, _to_python
 
 pytestmark = pytest.mark.ros
 ACCEPTED = SetParametersResult(successful=True)
@@ -201,6 +201,39 @@ def test_live_changes_are_checked_and_told(make: Any) -> None:
     assert not put("count", 4).successful
     assert len(told) == 3
     assert node.get_parameter("speed").value == 4.0
+
+
+def test_the_range_of_a_mapping_is_that_of_its_entries(make: Any) -> None:
+    @dataclass(frozen=True)
+    class Springs:
+        stiffness: dict[str, float] = param({"hip": 1.0}, "per joint", low=0.0, high=10.0, live=True)
+
+    node, parameters = make()
+    parameters.declare(Springs)
+    (bounds,) = node.describe_parameter("stiffness.hip").floating_point_range
+    assert (bounds.from_value, bounds.to_value) == (0.0, 10.0)
+
+
+def test_a_refusal_names_what_needs_a_restart_and_what_does_not(ros_env: dict[str, str]) -> None:
+    context = rclpy.Context()
+    context.init()
+    node = ParameterNode("example", context=context)
+    told: list[Example] = []
+    Parameters(node, "parameters of example").declare(Example, listener=told.append, defaults={"gains": {"hip": 4.0}})
+    try:
+        wanted = [Parameter(name, value=value) for name, value in (("speed", 4.0), ("count", 4), ("on", False))]
+        refused = node.set_parameters_atomically(wanted)
+        assert not refused.successful
+        fixed, _, live = refused.reason.partition(". ")
+        assert fixed.startswith("count, on: ")
+        assert all(name in live for name in ("speed", "name", "gains.hip"))
+        assert not any(name in live for name in ("count", "order"))
+        assert told == []
+        assert node.set_parameters_atomically(wanted[:1]).successful
+        assert told == [Example(speed=4.0, gains={"hip": 4.0})]
+    finally:
+        node.destroy_node()
+        context.try_shutdown()
 
 
 def test_what_others_refuse_is_not_applied(make: Any) -> None:
