@@ -1,4 +1,5 @@
 from .html_page import (
+    folded as folded,
     html_table as html_table,
     image as image,
     preformatted as preformatted,

@@ -36,6 +36,11 @@ def preformatted(title: str, lines: Iterable[str]) -> str:
     return f"<h2>{escape(title)}</h2><pre>{escape(chr(10).join(lines))}</pre>"
 
 
+def folded(summary: str, content: str) -> str:
+    """Return HTML that shows only the line ``summary`` until the reader opens it; a printed page has no fold."""
+    return f"<details><summary>{escape(summary)}</summary>{content}</details>"
+
+
 def image(png: bytes, alternative: str) -> str:
     """Return an embedded figure with its text for readers that do not show it."""
     data = base64.b64encode(png).decode()

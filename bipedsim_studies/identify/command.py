@@ -129,7 +129,8 @@ def main(args: argparse.Namespace) -> int:
         except BipedSimError as error:
             without.append(f"no predictions of {source}: {error}")
     held = float(np.mean(np.concatenate([each.held for each in signals])))
-    notes = [*([held_note(held)] if held > 0.0 else []), *without]
+    informed = [held_note(held)] if held > 0.0 else []
+    notes = [*informed, *without]
     title = f"{robot.name}: parameters from {sum(len(each) for each in signals) / 50:.0f} s"
     output(
         args,
@@ -150,7 +151,7 @@ def main(args: argparse.Namespace) -> int:
             ]
         ),
         lambda path: (
-            write_estimate(path, title, result, judgements, [*notes, delay_note(delay)], contact)
+            write_estimate(path, title, result, judgements, without, [*informed, delay_note(delay)], contact)
             if page
             else plot(result, title, path)
         ),

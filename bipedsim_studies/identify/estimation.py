@@ -95,6 +95,12 @@ class Estimate:
         """Half widths (p,) of the 95 % intervals."""
         return _Z95 * self.deviation
 
+    @property
+    def interval(self) -> tuple[Array, Array]:
+        """Ends (p,) of the 95 % intervals; those of numbers that cannot be negative begin at 0 or above."""
+        low, high = self.values - self.half_width, self.values + self.half_width
+        return np.where(self.parameters.positive, np.maximum(low, 0.0), low), high
+
     def drawn(self, rng: np.random.Generator) -> Estimate:
         """Return the estimate with values that are drawn from its distribution; those that are negative become 0."""
         p = self.parameters

@@ -80,8 +80,8 @@ def _head(robot: Robot, result: Estimate, measured: Measured) -> Iterator[str]:
 def _note(result: Estimate, i: int) -> str:
     if not result.parameters.estimated[i]:
         return "# as described"
-    value, half = result.values[i], result.half_width[i]
-    return f"# {value - half:.4g} to {value + half:.4g}, {_told(result, i)}"
+    low, high = (float(end[i]) for end in result.interval)
+    return f"# {low:.4g} to {high:.4g}, {_told(result, i)}"
 
 
 def _told(result: Estimate, i: int) -> str:

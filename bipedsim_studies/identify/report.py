@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ import numpy as np
 
 from bipedsim.analysis import aligned
 from bipedsim.errors import some
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, Flags
 from bipedsim.view import picture
 from bipedsim_studies.identify.estimation import Estimate
 from bipedsim_studies.identify.parameters import KINDS, OF_JOINTS
@@ -29,8 +29,13 @@ INCOMPLETE = 0.01
 """Unexplained share of a joint's effort above which its model lacks an effect."""
 LISTED = 12
 """Number of newly identified numbers whose names are printed."""
-DRAWN = (*OF_JOINTS, "mass", "com")
-"""Kinds in the figure, one panel each."""
+LINE = 0.19
+"""Height of the line of a joint or body in the figure [in]."""
+_STYLES: Mapping[bool, Mapping[str, Any]] = {
+    True: {"marker": "o", "ms": 4, "color": "C0", "label": "identified"},
+    False: {"marker": "o", "ms": 3, "color": "0.7", "label": "not identified"},
+}
+_DESCRIBED: Mapping[str, Any] = {"marker": "x", "ms": 4, "color": "k", "label": "described"}
 
 
 def held_note(share: float) -> str:
@@ -59,6 +64,7 @@ def as_json(result: Estimate, delay: float | None) -> dict[str, Any]:
     """Return all numbers as JSON values."""
     p = result.parameters
     described, values, half = p.in_units(p.start), p.in_units(result.values), half_widths(result)
+    low, high = intervals(result)
     rows = [
         {
             "kind": p.kinds[i],
@@ -68,6 +74,7 @@ def as_json(result: Estimate, delay: float | None) -> dict[str, Any]:
             "described": float(described[i]),
             "value": float(values[i]),
             "half_width": float(half[i]),
+            "interval": [float(low[i]), float(high[i])],
             "identified": bool(result.identified[i]),
             "estimated": bool(p.estimated[i]),
         }
@@ -88,6 +95,19 @@ def half_widths(result: Estimate) -> Array:
     return half
 
 
+def intervals(result: Estimate) -> tuple[Array, Array]:
+    """Return the ends (p,) of the intervals, in kg for masses."""
+    low, high = (result.parameters.in_units(end) for end in result.interval)
+    return low, high
+
+
+def changed(result: Estimate) -> Flags:
+    """Return whether the value of the description is outside the interval of each number (p,)."""
+    low, high = result.interval
+    start = result.parameters.start
+    return np.asarray(result.parameters.estimated & ((start < low) | (start > high)))
+
+
 def as_text(result: Estimate, delay: tuple[float, float] | None) -> str:
     """Return the table of identified numbers, and those that the recordings do not identify."""
     return "\n".join(
@@ -98,6 +118,7 @@ def as_text(result: Estimate, delay: tuple[float, float] | None) -> str:
 def _identified(result: Estimate) -> Iterator[str]:
     p = result.parameters
     described, values, half = p.in_units(p.start), p.in_units(result.values), half_widths(result)
+    low, high = result.interval
     yield f"{int(result.identified.sum())} of {int(p.estimated.sum())} numbers are identified (95 % intervals):"
     for kind, indices in p.at.items():
         of_kind = KINDS[kind]
@@ -107,7 +128,10 @@ def _identified(result: Estimate) -> Iterator[str]:
         yield f"\n{kind}: {of_kind.doc}{f' [{of_kind.unit}]' if of_kind.unit else ''}; {len(told)} of {indices.size}"
         for i in told:
             name = f"{p.owners[i]} {p.components[i]}".strip() or "all"
-            yield f"  {name:28} {values[i]:10.4g} +- {half[i]:<9.2g} described {described[i]:.4g}"
+            width = f"+- {half[i]:.2g}"
+            if p.positive[i] and low[i] == 0.0:
+                width = f"at most {high[i]:.2g}"
+            yield f"  {name:28} {values[i]:10.4g} {width:12} described {described[i]:.4g}"
 
 
 def _unknown(result: Estimate) -> Iterator[str]:
@@ -212,37 +236,44 @@ def suggested_json(suggestions: Sequence[Suggestion], result: Estimate) -> list[
 
 
 def plot(result: Estimate, title: str, path: Path) -> None:
-    """Draw described and identified numbers with their intervals.
+    """Draw described and identified numbers with their intervals: a line for each joint and for each body.
 
     Raises:
         RecordingError: The figure cannot be written.
     """
-    with picture(path, (12.0, 14.0), title) as figure:
-        for axes, kind in zip(figure.subplots(4, 2).flat, DRAWN, strict=True):
-            _panel(axes, result, kind)
+    p = result.parameters
+    joints, bodies = len(p.at[OF_JOINTS[0]]), len(p.bodies)
+    columns = [[(kind, 0) for kind in OF_JOINTS], [("mass", 0), ("com", 0), ("com", 1), ("com", 2)]]
+    with picture(path, (13.0, 2.4 + LINE * (joints + bodies)), title) as figure:
+        parts = figure.subfigures(2, 1, squeeze=False, height_ratios=(joints + 4, bodies + 4)).ravel()
+        for part, shown in zip(parts, columns, strict=True):
+            for axes, (kind, component) in zip(part.subplots(1, len(shown), sharey=True), shown, strict=True):
+                _panel(axes, result, kind, component)
+            owners = [p.owners[i] for i in p.at[shown[0][0]][:, 0]]
+            first = part.axes[0]
+            first.set_yticks(range(len(owners)), owners, fontsize=8)
+            first.set_ylim(len(owners) - 0.5, -0.5)
+        figure.legend(*parts[0].axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9)
 
 
-def _panel(axes: Axes, result: Estimate, kind: str) -> None:
-    p, indices = result.parameters, result.parameters.at[kind].ravel()
-    at = np.arange(len(indices))
-    for told, colour, label in ((True, "C0", "identified"), (False, "0.7", "not identified")):
+def _panel(axes: Axes, result: Estimate, kind: str, component: int) -> None:
+    """Draw one number of each joint or body from top to bottom."""
+    p, indices = result.parameters, result.parameters.at[kind][:, component]
+    at, (low, high) = np.arange(len(indices)), result.interval
+    for told, style in _STYLES.items():
         chosen = (result.identified[indices] == told) & p.estimated[indices]
-        if chosen.any():
-            i = indices[chosen]
-            axes.errorbar(
-                at[chosen], result.values[i], result.half_width[i], fmt="o", ms=3, lw=1.2, color=colour, label=label
-            )
-    shown = indices[result.identified[indices]]
+        i = indices[chosen]
+        errors = np.stack([result.values[i] - low[i], high[i] - result.values[i]])
+        axes.errorbar(result.values[i], at[chosen], xerr=errors, ls="none", lw=1.2, **style)
+    axes.plot(p.start[indices], at, ls="none", **_DESCRIBED)
+    shown = indices[result.identified[indices] | changed(result)[indices]]
     if len(shown):
         # The wide intervals of the others would hide these.
-        ends = np.concatenate([result.values[shown] + sign * result.half_width[shown] for sign in (-1.0, 1.0)])
-        low, high = min(ends.min(), p.start[indices].min()), max(ends.max(), p.start[indices].max())
-        axes.set_ylim(low - 0.3 * (high - low), high + 0.3 * (high - low))
-    axes.plot(at, p.start[indices], "x", color="k", ms=4, label="described")
-    unit = {"mass": "logarithm of the ratio", "com": "shift [m]"}.get(
-        kind, f"[{KINDS[kind].unit}]" if KINDS[kind].unit else ""
-    )
-    axes.set_title(f"{kind} {unit}".strip(), fontsize=9)
-    labels = [f"{p.owners[i]} {p.components[i]}".strip() for i in indices]
-    axes.set_xticks(at, labels, rotation=90, fontsize=6 if len(labels) < 20 else 4)
-    axes.legend(fontsize=7)
+        begin, end = min(low[shown].min(), p.start[indices].min()), max(high[shown].max(), p.start[indices].max())
+        axes.set_xlim(begin - 0.3 * (end - begin), end + 0.3 * (end - begin))
+    unit = {"mass": "log. of ratio", "com": "shift [m]"}.get(kind, f"[{KINDS[kind].unit}]" if KINDS[kind].unit else "")
+    name = f"{kind} {KINDS[kind].components[component]}".strip()
+    axes.set_title(f"{name}\n{unit}", fontsize=9)
+    axes.tick_params(axis="x", labelsize=7)
+    axes.locator_params(axis="x", nbins=4)
+    axes.grid(axis="y", lw=0.4)
