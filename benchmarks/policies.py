@@ -112,11 +112,16 @@ class Here:
 
     def __init__(self, robot: Robot, points: Array | None, physics_dt: float) -> None:
         self._sim = Simulator(robot, physics_dt=physics_dt, control_dt=TICK, height_scan=points)
+        self._data = robot.model.createData()
         self.reset, self.step = self._sim.reset, self._sim.step
 
     def state(self) -> tuple[Array, Array]:
         """Return q (nq,) and the vertical force of each foot [N]."""
-        return self._sim.q, self._sim.contact.wrench[:, 2]
+        sim = self._sim
+        # The wrenches of the contacts are in the axes of the soles, and a foot tilts at lift-off.
+        pin.forwardKinematics(sim.robot.model, self._data, sim.q)
+        turns = [self._data.oMi[s.joint_id].rotation @ s.placement_joint_sole.rotation for s in sim.robot.soles]
+        return sim.q, np.array([turn[2] @ w[:3] for turn, w in zip(turns, sim.contact.wrench, strict=True)])
 
 
 class There:

@@ -61,6 +61,8 @@ def main(args: argparse.Namespace) -> int:
             known = ", ".join(sorted({*suffixes.values()}))
             raise ConfigError(f"-o {args.output}: {suffix} is not one of {known}. Use one of them, or pass --format")
         args.format = name_of.get(suffix, "columns")
+        if suffix == SUFFIXES["columns"]:
+            print("note: -o FILE.csv has all recorded columns; --format csv writes wrenches, CoP, CoM and joints")
     output = output_beside(args.recording, args.output, suffixes[args.format])
     if args.frame is not None and args.format not in TABLES:
         unchanged = args.format in ("columns", *FORMATS)
@@ -69,12 +71,13 @@ def main(args: argparse.Namespace) -> int:
         raise ConfigError(f"--frame {args.frame}: {reason}. Only {', '.join(TABLES)} have a choice of frames")
     if args.filter is not None and args.format in ("columns", "trc", *FORMATS):
         raise ConfigError(f"--format {args.format} cannot be filtered. Use a format that contains forces", "--filter")
+    present = set(output.parent.glob("*"))
     if args.format in FORMATS:
         files = _export_plugin_format(args, output)
     else:
         files = _export_columns(args, output) if args.format == "columns" else _export_lab_format(args, output)
     for path in files:
-        print(f"wrote {path}")
+        print(f"{'replaced' if path in present else 'wrote'} {path}")
     return 0
 
 

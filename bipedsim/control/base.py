@@ -38,6 +38,9 @@ class Controller(Protocol):
       stamps. If the tick of an update is lost, the next tick runs the update, and later updates keep their schedule.
     * ``height_points``, an array (S, 2): the points at which it needs ``Observation.height_scan``, in the heading frame
       of the base [m]. None, as by default, for no height scan.
+    * ``true_velocity``, an array (3,): takes the velocity of the base in its axes [m/s] before each reset and update.
+      Only a host with the simulator in its process writes it; elsewhere it stays NaN, and the controller refuses to
+      start. None, as by default, for a controller that runs on robots.
     * ``estimate``, an :class:`Estimate`: the estimated state of the robot, or None while it is unknown.
     """
 

@@ -55,6 +55,7 @@ class Guard:
     Attributes:
         set_velocity: The controller's method, or None; :meth:`steer` calls it.
         set_footsteps, tune: The controller's methods, or None.
+        height_points, true_velocity: The controller's arrays, or None.
         has_estimate: Whether the controller estimates the state of the robot.
         fresh: Whether the last command is new, and not repeated from an earlier tick.
         reason: Why the robot counts as fallen; None before a fall. Its kind tells errors from falls.
@@ -69,6 +70,7 @@ class Guard:
         self.set_footsteps: Callable[[Array], None] | None = getattr(controller, "set_footsteps", None)
         self.tune: Callable[[Any], None] | None = getattr(controller, "tune", None)
         self.height_points: Array | None = getattr(controller, "height_points", None)
+        self.true_velocity: Array | None = getattr(controller, "true_velocity", None)
         self._shown: Mapping[str, float] = getattr(controller, "readouts", {})
         self.has_estimate = hasattr(controller, "estimate")
         self._gives_up = hasattr(controller, "fallen")

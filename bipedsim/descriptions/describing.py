@@ -157,7 +157,7 @@ def _soles(robot: Robot) -> list[str]:
         kind = {1: "a point", 2: "a line"}.get(sole.n_vertices, f"{sole.n_vertices} corners")
         gap = sole_gap(robot, sole)
         where = (
-            f"the lowest point of the foot geometry is {1e3 * gap:+.1f} mm above it"
+            f"the lowest point of the foot geometry is {round(1e3 * gap, 1) + 0.0:+.1f} mm above it"
             if np.isfinite(gap)
             else "the foot has no collision geometry"
         )

@@ -167,12 +167,14 @@ def find_legs(figure: PosedRobot, notes: Notes) -> tuple[list[Leg], Array]:
     legs = [Leg(side, figure.chain(foot), tuple(ends[foot]), foot) for side, foot in sides]
     if len({len(leg.joints) for leg in legs}) == 2 and len({len(leg.joints) + len(leg.toes) for leg in legs}) == 1:
         depth = max(len(leg.joints) for leg in legs)
-        names = [model.names[leg.foot] for leg in legs]
-        legs = [_extended(figure, leg, depth) for leg in legs]
-        notes.mended(
-            f"the shapes of the feet are on joints that do not mirror each other, {some(names)}; the soles are on "
-            f"{some([model.names[leg.foot] for leg in legs])}"
-        )
+        shaped = some([model.names[leg.foot] for leg in legs])
+        extended = [_extended(figure, leg, depth) for leg in legs]
+        about = f"the shapes of the feet are on joints that do not mirror each other, {shaped}"
+        if extended == legs:
+            notes.doubts(f"{about}, and so are the soles; check the feet in robot.yaml")
+        else:
+            legs = extended
+            notes.mended(f"{about}; the soles are on {some([model.names[leg.foot] for leg in legs])}")
     return legs, np.asarray(ahead / np.linalg.norm(ahead))
 
 

@@ -198,6 +198,7 @@ def _take_base(description: Description) -> None:
     )
     fixed = chain if set(kinds) == {"fixed"} and _mass(links[link]) > massless else []
     if floats:
+        _note_shapes(description, [links[_end(joint, "parent")] for joint in chain])
         for joint in chain:
             root.remove(joint)
             root.remove(links[_end(joint, "parent")])
@@ -235,10 +236,13 @@ def _free_base(description: Description, base: str, chain: list[ElementTree.Elem
                 f"root: the massless link {base!r}{away}. Delete it and its joint if another link is the base"
             )
         return
-    for joint in chain[:-1]:
+    between = [links[_end(joint, "child")] for joint in chain[:-1]]
+    tilted = pose.rotation[2, 2] < 1.0 - 1e-12
+    _note_shapes(description, between if tilted else [links[base], *between])
+    for joint, link in zip(chain[:-1], between, strict=True):
         root.remove(joint)
-        root.remove(links[_end(joint, "child")])
-    if pose.rotation[2, 2] < 1.0 - 1e-12:
+        root.remove(link)
+    if tilted:
         upright = f"{trunk}_upright"
         links[base].set("name", upright)
         for end in chain[-1].findall("parent"):
@@ -253,6 +257,13 @@ def _free_base(description: Description, base: str, chain: list[ElementTree.Elem
         root.remove(links[base])
     description.made = True
     notes.guessed(f"root: free_flyer; the file fixes {trunk!r} to the world, by the massless link {base!r}")
+
+
+def _note_shapes(description: Description, links: list[ElementTree.Element]) -> None:
+    """Note the shapes of links that are removed between world and trunk."""
+    names = [link.get("name", "") for link in links if {"collision", "visual"} & {part.tag for part in link}]
+    if names:
+        description.notes.dropped(f"shapes of the massless links between world and trunk: {some(names)}")
 
 
 def _origin(joint: ElementTree.Element) -> pin.SE3:

@@ -265,7 +265,7 @@ def urdf_path(text: str, source: Path) -> Path:
         try:
             check_readable(path)
         except ConfigError as error:
-            raise ConfigError(f"is no file: {error}", f"{source}: urdf", text) from error
+            raise ConfigError(f"must be the path of a URDF; {error}", f"{source}: urdf", text) from error
         return path.resolve()
     package, _, relative = text.removeprefix("package:").partition("/")
     if package != PACKAGE or not relative:

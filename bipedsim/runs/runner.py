@@ -248,6 +248,7 @@ class Run:
         self.rollout.warm_up(events=False)
         self.observation = self.rollout.begin(prepared.settings.posture, prepared.scenario.drop_height)
         self.described = {**self.rollout.described(), "pushes": []}
+        self._show_truth()
         guard.reset(self.observation)
         self._steer()
         # The first update may load kernels. It also counts as the first update of the run, because a controller may
@@ -262,6 +263,11 @@ class Run:
         if "move" in event:
             self.described.setdefault("moves", []).append(event["move"])
 
+    def _show_truth(self) -> None:
+        """Write the true velocity for a controller that asks for it."""
+        if self.guard.true_velocity is not None:
+            self.guard.true_velocity[:] = self.sim.v[:3]
+
     def _steer(self) -> None:
         """Pass a velocity command and parameters that are due to the controller."""
         self.tuning.due(self.sim.t)
@@ -272,6 +278,7 @@ class Run:
     def control(self) -> None:
         """Update the command from the last observation; the old command holds if observation or command is lost."""
         self._steer()
+        self._show_truth()
         rollout = self.rollout
         if not rollout.is_measured:
             return

@@ -111,6 +111,13 @@ def test_run_writes_what_plot_and_export_read(tmp_path: Path, capsys: pytest.Cap
     assert main(["run", "--scenario", "squat", "--duration", "0.5", "--output", str(run)]) == 0
     assert "real time factor" in capsys.readouterr().out
     assert main(["export", str(run)]) == 0
+    assert f"wrote {tmp_path / 'squat.csv'}" in capsys.readouterr().out
+    # The other format of the same suffix would replace the file.
+    assert main(["export", str(run), "--format", "csv"]) == 0
+    assert main(["export", str(run), "-o", str(tmp_path / "squat.csv")]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count(f"replaced {tmp_path / 'squat.csv'}") == 2
+    assert "--format csv" in printed
     assert main(["plot", str(run)]) == 0
     rows = list(csv.reader((tmp_path / "squat.csv").open()))
     recording = load_recording(run)

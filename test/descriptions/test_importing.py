@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 import yaml
-from description_support import BOX, FOOT, small_urdf
+from description_support import BOX, FOOT, inertial, small_urdf
 from hypothesis import given, strategies as st
 from refusals import refusal
 from scipy.spatial import ConvexHull
@@ -310,6 +310,38 @@ def test_a_robot_that_is_fixed_to_the_world_floats_with_its_trunk_as_base(
     turn = pin.rpy.rpyToMatrix(np.array([float(angle) for angle in rpy.split()]))
     turn = turn @ turn if between else turn
     np.testing.assert_allclose(trunk.placement.rotation[2], turn[2] if abs(turn[2, 2]) < 1.0 else [0, 0, 1], atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["fixed", "floating"])
+def test_shapes_of_links_between_world_and_trunk_are_dropped_with_a_note(tmp_path: Path, kind: str) -> None:
+    shape = '<visual><geometry><box size="0.1 0.1 0.1"/></geometry></visual>'
+    more = f'<link name="world"/>{fixed("world", "mount", "hook", "")}<link name="mount">{shape}</link>'
+    more += f'<joint name="screw" type="{kind}"><parent link="mount"/><child link="pelvis"/></joint>'
+    notes = imported(tmp_path, small_urdf(more=more)).notes.said
+    (note,) = [text for text in notes["dropped"] if "shapes" in text]
+    assert "mount" in note
+    assert "world," not in note
+
+
+def test_feet_without_a_mirrored_joint_are_a_warning_and_not_a_correction(tmp_path: Path) -> None:
+    """One foot has two joints more than the other, which carries two tips side by side."""
+
+    def tip(name: str, parent: str, y: float, shape: str = "") -> str:
+        return (
+            f'<joint name="{name}" type="revolute"><parent link="{parent}"/><child link="{name}_tip"/>'
+            f'<origin xyz="0 {y} 0"/><axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="5" velocity="5"/></joint>'
+            f'<link name="{name}_tip">{inertial(0.05, (1e-4, 1e-4, 1e-4), "0 0 0")}{shape}</link>'
+        )
+
+    text = small_urdf()
+    sole = text[text.index("<collision>") : text.index("</collision>") + len("</collision>")]
+    begin, _, rest = text.partition('<link name="left_foot">')
+    text = f'{begin}<link name="left_foot">{rest.replace(sole, "", 1)}'
+    more = tip("left_a", "left_foot", 0.0) + tip("left_b", "left_a_tip", 0.0, sole)
+    more += tip("right_a", "right_foot", 0.02) + tip("right_b", "right_foot", -0.02)
+    made = imported(tmp_path, text.replace("</robot>", f"{more}</robot>"))
+    assert not any("mirror each other" in note for note in made.notes.said["mended"])
+    assert any("mirror each other" in note for note in made.notes.said["doubts"])
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ class TermConfig:
         None, "of a height scan, instead of a grid: [x, y] in the heading frame of the base", unit="m"
     )
     offset: float = param(0.5, "of a height scan: height of the base that counts as 0", unit="m")
+    ground_truth: bool = param(False, "of `base_lin_vel`: the simulator's velocity; refused outside of `bipedsim run`")
     phase: float = param(0.0, "of a clock term: added to its phase, 0.5 for the other foot", low=-1.0, high=1.0)
 
 

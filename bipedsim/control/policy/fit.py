@@ -25,6 +25,7 @@ from bipedsim.control.policy.terms import (
     OWN_TERMS,
     POINTS,
     TERMS,
+    TRUE_VELOCITY,
     UNMEASURED,
     Term,
     TermInputs,
@@ -108,11 +109,10 @@ class ResolvedPolicy:
     decimation: int
     height_points: Array | None
 
-    @property
-    def sees_velocity(self) -> bool:
-        """Whether a term needs the velocity of the base."""
+    def sees(self, term: Term) -> bool:
+        """Return whether the policy or an encoder has a term."""
         inputs = (self.policy, *self.encoders.values())
-        return any(term.values is TERMS["base_lin_vel"].values for part in inputs for term in part.terms)
+        return any(own.values is term.values for part in inputs for own in part.terms)
 
 
 def fit(config: PolicyConfig, where: str, robot: Robot, dt: float) -> ResolvedPolicy:
@@ -314,6 +314,10 @@ class _Fitter:
         term = self._find_term(key, config.term)
         if term is None:
             return None
+        if config.ground_truth:
+            if term is not TERMS["base_lin_vel"]:
+                self._fault(f"{key}.ground_truth", f"{config.term} has no true value; only base_lin_vel has one")
+            term = TRUE_VELOCITY
         of_term = tuple(joints if config.joints is None else config.joints)
         self._check_part(of_term, joints, f"{key}.joints")
         constants = np.array(config.values or (), dtype=np.float64)

@@ -15,7 +15,7 @@ from bipedsim.control.policy.config import PolicyConfig
 from bipedsim.control.policy.fit import ResolvedInput, ResolvedPolicy, ResolvedTerm, fit
 from bipedsim.control.policy.network import Single
 from bipedsim.control.policy.readers import read_deployment
-from bipedsim.control.policy.terms import BaseSensor, TermInputs
+from bipedsim.control.policy.terms import TERMS, TRUE_VELOCITY, BaseSensor, TermInputs
 from bipedsim.errors import ConfigError, MeasurementError, some, warn_doubled
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
@@ -41,6 +41,7 @@ class PolicyController:
 
     Attributes:
         decimation: Ticks between two updates.
+        true_velocity: (3,) velocity of the base in its axes [m/s], which the host writes; None if no term sees it.
         height_points: (S, 2) points of its height scans in the heading frame of the base [m]; None without any.
         readouts: Updated in place: ``largest_action``, the largest magnitude of the network's outputs.
 
@@ -69,7 +70,9 @@ class PolicyController:
         self._input = NetworkInput(fitted.policy, config)
         self._encoders = {name: NetworkInput(encoder, config) for name, encoder in fitted.encoders.items()}
         self._view = TermInputs.at_rest(robot, len(fitted.moved))
-        self._estimator = Estimator(robot, EstimatorParams(), dt) if fitted.sees_velocity else None
+        estimated = fitted.sees(TERMS["base_lin_vel"])
+        self._estimator = Estimator(robot, EstimatorParams(), dt) if estimated else None
+        self.true_velocity = self._view.true_velocity if fitted.sees(TRUE_VELOCITY) else None
         # The estimator needs every tick, so the controller counts the ticks between two updates of the network itself.
         self.decimation = 1 if self._estimator else fitted.decimation
         self.height_points = fitted.height_points
@@ -100,13 +103,20 @@ class PolicyController:
         """Reset the memory and restart the clock.
 
         Raises:
-            MeasurementError: The IMU gives no attitude, or nothing measures the heights that the policy needs.
+            MeasurementError: The IMU gives no attitude, or nothing measures the heights that the policy needs, or no
+                simulator gives the true velocity.
         """
         points = 0 if self.height_points is None else len(self.height_points)
         seen = len(observation.height_scan)
         if seen < points:
             problem = f"has {seen} heights, and the policy needs {points}: no sensor measures them here"
             raise MeasurementError(f"{problem}. Run the policy with `bipedsim run`", "policy: height_scan")
+        if self.true_velocity is not None and np.isnan(self.true_velocity).any():
+            raise MeasurementError(
+                "base_lin_vel has `ground_truth: true`, and there is no simulator here that gives the velocity. Run "
+                "the policy with `bipedsim run`, or remove the key to use the estimate",
+                "policy: ground_truth",
+            )
         for part in (self._input, *self._encoders.values()):
             part.reset()
         view = self._view

@@ -28,6 +28,7 @@ class TermInputs:
         weight: Weight of the robot [N].
         base_angular_velocity: (3,) of the root link, in its axes [rad/s].
         base_linear_velocity: (3,) of the origin of the root link, in its axes [m/s]; only for the term `base_lin_vel`.
+        true_velocity: (3,) the same from the simulator; NaN without one.
         gravity: (3,) unit vector downwards in the axes of the root link.
         euler: (3,) roll, pitch and yaw of the root link [rad].
         phase: Phase of the clock, from 0 to 1.
@@ -41,6 +42,7 @@ class TermInputs:
     weight: float
     base_angular_velocity: Array = field(default_factory=lambda: np.zeros(3))
     base_linear_velocity: Array = field(default_factory=lambda: np.zeros(3))
+    true_velocity: Array = field(default_factory=lambda: np.full(3, np.nan))
     gravity: Array = field(default_factory=lambda: np.array([0.0, 0.0, -1.0]))
     euler: Array = field(default_factory=lambda: np.zeros(3))
     phase: float = 0.0
@@ -105,6 +107,8 @@ def _heights(view: TermInputs, own: TermJoints) -> Array:
     return np.minimum(view.seen.height_scan[own.places], FARTHEST) - own.constants[0]
 
 
+TRUE_VELOCITY = Term(3, "true velocity of the root link in its axes [m/s]", lambda view, _: view.true_velocity)
+"""The term `base_lin_vel` with `ground_truth: true`."""
 TERMS: Mapping[str, Term] = {
     "base_ang_vel": Term(
         3, "angular velocity of the root link in its axes [rad/s]", lambda view, _: view.base_angular_velocity

@@ -14,6 +14,7 @@ from bipedsim.view.palette import FORCE_COLOUR, OBJECT_COLOUR, TOTAL_COLOUR, foo
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
 
 DPI = 100
@@ -34,6 +35,8 @@ MARGIN = 0.18
 """Space next to the views of an animation, for protruding coordinates [in]."""
 HEAD, FOOT = 0.42, 0.78
 """Space above the views for the title, and below them for coordinates and legend [in]."""
+TITLE_SIZES = (10, 9, 8, 7, 6)
+"""Font sizes of the title, the first that fits."""
 GREY = "#555555"
 WIDE = 6.0
 """Minimum width for a legend in one row [in]."""
@@ -66,8 +69,9 @@ class Film:
             left += width + MARGIN
         self._time = figure.text(1.0 - 0.1 / total, 1.0 - 0.12 / figure.get_figheight(), "", ha="right", va="top")
         self._time.set(fontsize=10, color=TOTAL_COLOUR, family="monospace")
-        _write(figure, title, stage, feet)
         self.figure = figure
+        self.show(len(stage.motion.t) - 1)
+        _write(figure, title, stage, feet, _inches(self._time))
         self._still: Any = None
 
     def show(self, i: int) -> None:
@@ -145,12 +149,36 @@ def _new_figure(width: float, height: float) -> Figure:
     return figure
 
 
-def _write(figure: Figure, title: str, stage: Stage, feet: tuple[str, ...]) -> None:
-    """Write title and legend."""
+def _inches(text: Text) -> float:
+    """Return the width of a text [in]."""
+    figure: Any = text.figure
+    return float(text.get_window_extent(figure.canvas.get_renderer()).width / figure.dpi)
+
+
+def _fit(text: Text, available: float) -> None:
+    """Reduce the font of a text to the available width [in], and break it into lines if the smallest is too wide."""
+    for size in TITLE_SIZES:
+        text.set_fontsize(size)
+        if _inches(text) <= available:
+            return
+    words, lines = text.get_text().split(" "), [""]
+    for word in words:
+        line = f"{lines[-1]} {word}" if lines[-1] else word
+        text.set_text(line)
+        if lines[-1] and _inches(text) > available:
+            lines.append(word)
+        else:
+            lines[-1] = line
+    text.set_text("\n".join(line.strip() for line in lines))
+
+
+def _write(figure: Figure, title: str, stage: Stage, feet: tuple[str, ...], reserved: float = 0.0) -> None:
+    """Write title and legend; the title leaves ``reserved`` inches at the right."""
     from matplotlib.lines import Line2D
 
     width, height = figure.get_size_inches()
-    figure.text(0.1 / width, 1.0 - 0.12 / height, title, ha="left", va="top", fontsize=10, fontweight="bold")
+    text = figure.text(0.1 / width, 1.0 - 0.12 / height, title, ha="left", va="top", fontweight="bold")
+    _fit(text, width - 0.3 - reserved)
     handles = [Line2D([], [], color=foot_colour(k), linewidth=3.0, label=foot) for k, foot in enumerate(feet)]
     handles.append(Line2D([], [], **COM_MARKER, label="CoM"))
     force = Line2D([], [], color=FORCE_COLOUR, marker=r"$\uparrow$", markersize=9, linestyle="none")

@@ -187,7 +187,8 @@
       const texts = parts.map((part) => {
         if (typeof part === "string") return part;
         const [at, digits, factor, unsigned] = part, v = factor * value(at, frame);
-        return Number.isNaN(v) ? null : (unsigned ? Math.abs(v) : v).toFixed(digits);
+        if (Number.isNaN(v)) return null;
+        return (unsigned ? Math.abs(v) : v).toFixed(digits).replace(/^-(0(\.0*)?)$/, "$1");
       });
       if (texts.includes(null)) continue;
       const row = table.insertRow();

@@ -34,7 +34,9 @@ class Value:
     def text(self, values: Array) -> str:
         """Format the number."""
         value = self.factor * float(values[self.at])
-        return f"{abs(value) if self.unsigned else value:.{self.digits}f}"
+        rounded = round(abs(value) if self.unsigned else value, self.digits)
+        # Adding 0 removes the sign of a negative zero.
+        return f"{rounded + 0.0:.{self.digits}f}"
 
 
 @dataclass(frozen=True)

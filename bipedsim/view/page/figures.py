@@ -83,7 +83,7 @@ def _foot(instant: Instant, k: int, robot: Robot, state: DerivedState) -> str:
         escape(sole.name),
         f'<span style="{look}" id="{FOOT_ID}{escape(sole.name)}">{mode}</span>',
         "-" if np.isnan(force) else f"{force:.0f} N",
-        "-" if np.isnan(margin) else f"{margin:.0f} mm",
+        "-" if np.isnan(margin) else f"{round(margin) + 0.0:.0f} mm",
         _gauge(used),
     )
     return "<tr>" + "".join(f"<td style='{_CELL}'>{cell}</td>" for cell in cells) + "</tr>"

@@ -18,6 +18,9 @@ from bipedsim.recording import without_plan
 from bipedsim.view.page.instant import Instant
 from bipedsim.view.page.state import DerivedState
 
+MARGIN_DIGITS = 6
+"""Decimals of the CoP margins [mm]."""
+
 
 @dataclass(frozen=True)
 class Signal:
@@ -126,7 +129,8 @@ class Signals:
             forces.ravel(),
             centres.ravel(),
             of(instant.cop, 2 * feet),
-            1e3 * of(instant.cop_margin, feet),
+            # A CoP on an edge has a margin of rounding errors, which the page would print.
+            np.round(1e3 * of(instant.cop_margin, feet), MARGIN_DIGITS) + 0.0,
             of(instant.friction_used, feet),
             com,
             capture,

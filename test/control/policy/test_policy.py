@@ -14,8 +14,11 @@ import pytest
 from policy_support import Plain, Recurrent, biped, deployment, observed, whole, write
 from refusals import refusal
 
+from bipedsim.config.run import RunConfig
 from bipedsim.control import Guard, make_controller
 from bipedsim.errors import ConfigError, DoubledWarning, MeasurementError
+from bipedsim.runs import prepare
+from bipedsim.runs.runner import Run
 from bipedsim.sim import Command, Simulator
 
 JOINTS = list(biped().joint_names)
@@ -283,6 +286,26 @@ def test_velocity_of_the_base_is_estimated_at_every_tick(tmp_path: Path) -> None
     assert calls == 30
     assert max(speeds) > 0.03
     assert max(errors) < 0.1 * max(speeds)
+
+
+def test_the_true_velocity_comes_from_the_simulator_or_the_policy_does_not_start(tmp_path: Path) -> None:
+    Plain(3, 14).save(tmp_path / "policy.onnx")
+    observations = [{"term": "base_lin_vel", "ground_truth": True}]
+    file = write(tmp_path / "deploy.yaml", deployment(observations=observations, action={"scale": 0.0}))
+    with refusal(MeasurementError, place="policy: ground_truth"):
+        made(file).reset(observed(0))
+    seen, moved = [], []
+    settings = RunConfig("biped14", scenario="push", controller="policy", controller_params={"file": str(file)})
+    live = Run(prepare(settings))
+    for _ in range(1100):
+        live.control()
+        if live.guard.fresh:
+            seen.append(live.guard._controller.seen)
+            moved.append(live.sim.v[:3].copy())
+        live.step()
+    assert len(seen) == 55
+    assert np.abs(moved).max() > 0.03
+    np.testing.assert_allclose(seen, moved, rtol=1e-6)
 
 
 def test_damping_that_the_robot_has_already_is_told(tmp_path: Path) -> None:

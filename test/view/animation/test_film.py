@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -194,6 +195,19 @@ def test_arrows_are_as_long_as_their_forces_and_start_where_these_act(robot: Rob
             else:
                 np.testing.assert_allclose(stage.arrows[i, k], unit * force, atol=1e-9)
                 np.testing.assert_allclose(shaft, np.array([at, at + unit * force])[:, [0, 2]], atol=1e-9)
+
+
+@pytest.mark.parametrize("length", [10, 60, 250])
+def test_the_title_leaves_the_place_of_the_time(length: int, robot: Robot, recording: Recording) -> None:
+    title = " ".join(["words"] * (length // 6 + 1))
+    film = Film(stage_of(recording, robot, recording.t[[0, 100]], Ground.flat()), "side", title, recording.feet, 0.25)
+    figure: Any = film.figure
+    renderer = figure.canvas.get_renderer()
+    (drawn,) = [text for text in figure.texts if text.get_text().startswith("words")]
+    for i in range(2):
+        film.show(i)
+        assert drawn.get_window_extent(renderer).x1 < film._time.get_window_extent(renderer).x0
+    assert drawn.get_text().split() == title.split()
 
 
 def test_the_camera_follows_a_robot_that_leaves_and_rests_on_one_that_stays(robot: Robot) -> None:

@@ -11,6 +11,7 @@ from bipedsim import Ground, load_robot
 from bipedsim.config import RunConfig
 from bipedsim.runs import run
 from bipedsim.view.page import frames_of
+from bipedsim.view.page.figures import now
 from bipedsim.view.page.signals import Signals, SignalTable, axis, usual_plots
 from bipedsim.view.page.state import state_of
 
@@ -38,6 +39,21 @@ def test_each_signal_has_a_name_of_its_own(name: str) -> None:
     assert len(set(names)) == len(names)
     assert {one for plot in usual_plots(robot) for one in plot} <= set(names)
     assert SignalTable(robot).number("no such signal") is None
+
+
+def test_a_cop_on_an_edge_has_no_margin_of_rounding_errors() -> None:
+    recording, _ = run(RunConfig(scenario="squat", duration=0.05))
+    recording.cop_margin[:, 0] = -1.7e-14
+    robot = load_robot("biped14")
+    frames = frames_of(recording.rows(np.array([20])), robot)
+    table = SignalTable(robot)
+    instant = frames.instant(0)
+    state = state_of(robot, Ground.flat(), robot.model.createData(), instant)
+    table.add(instant, state)
+    column = table.number("left foot CoP to edge [mm]")
+    assert column is not None
+    assert str(table.values([column])[0, 0]) == "0.0"
+    assert "-0 mm" not in now(instant, robot, state)
 
 
 def test_values_are_those_of_the_recording() -> None:
