@@ -18,6 +18,11 @@ SETTLE = 0.3
 
 STALE = 0.01
 """Age of the last row with all measurements from which the state is unknown [s]; slower sensors have NaN in between."""
+SENSORS = (
+    *("joint_position", "joint_velocity", "imu_orientation"),
+    *("imu_angular_velocity", "imu_linear_acceleration", "ankle_wrench"),
+)
+"""Columns of a recording that a state is estimated from, in the order in which they are used."""
 BEYOND = 0.01
 """Largest angle beyond a joint's limit that is moved to the limit [rad]."""
 
@@ -67,7 +72,9 @@ def estimate_starts(run: RobotRun, model: GapModel) -> StartStates:
     signals = (run.position, run.velocity, run.orientation, run.gyro, run.accelerometer, run.wrench)
     complete: Flags = np.all([np.isfinite(s.reshape(n, -1)).all(axis=1) for s in signals], axis=0)
     if not complete.any():
-        message = "no row has joint positions and velocities, IMU and the wrenches of all ankles"
+        lost = [name for name, values in zip(SENSORS, signals, strict=True) if _lost(values)]
+        which = f"no row has {' and '.join(lost)}" if lost else f"no row has all of {', '.join(SENSORS)}"
+        message = f"{which} of all joints and feet; record them, or add their columns to the table"
         raise RecordingError(message, "measurements")
     joints: Flags = np.asarray(np.isfinite(run.position + run.velocity).all(axis=1))
     first = newest = int(np.argmax(complete))
@@ -82,3 +89,8 @@ def estimate_starts(run: RobotRun, model: GapModel) -> StartStates:
         if joints[row] and fresh and run.t[row] - run.t[first] > SETTLE and at >= 0:
             q[at], v[at], loaded[at] = estimate.q, estimate.v, estimate.contact
     return StartStates(q, v, loaded, model)
+
+
+def _lost(values: Array) -> bool:
+    """Return whether no row of a signal is complete."""
+    return not np.isfinite(values.reshape(len(values), -1)).all(axis=1).any()

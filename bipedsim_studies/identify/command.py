@@ -78,6 +78,7 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim_studies.identify.delay import command_delay
     from bipedsim_studies.identify.estimation import ITERATIONS, estimate
     from bipedsim_studies.identify.judgement import Judgement
+    from bipedsim_studies.identify.lacking import undetermined
     from bipedsim_studies.identify.overlay import Measured, overlay, samples, samples_folder
     from bipedsim_studies.identify.page import write_estimate
     from bipedsim_studies.identify.parameters import parameters_of
@@ -90,7 +91,7 @@ def main(args: argparse.Namespace) -> int:
         suggested_json,
         suggested_text,
     )
-    from bipedsim_studies.identify.selection import SYMMETRIC, select
+    from bipedsim_studies.identify.selection import SYMMETRIC, select, without_data
     from bipedsim_studies.identify.signals import sensor_noise, signals_of
     from bipedsim_studies.identify.suggest import MOTIONS, Suggestion, suggestions, write_suggestion
 
@@ -109,6 +110,7 @@ def main(args: argparse.Namespace) -> int:
         # Faults of the recording are reported before the estimate, which takes minutes.
         robot_run(checked, robot)
     signals = [signals_of(each, robot, str(path)) for path, each in zip(args.recordings, recordings, strict=True)]
+    parameters = without_data(parameters, undetermined(parameters, [each.lacking for each in signals]))
     with ProgressBar(total=ITERATIONS, desc="identify", unit="iteration", disable=not shows_progress(args)) as bar:
         result = estimate(robot, signals, bar.update, parameters)
     delay = max(filter(None, map(command_delay, recordings)), key=lambda found: found[1], default=None)
@@ -129,6 +131,12 @@ def main(args: argparse.Namespace) -> int:
         except BipedSimError as error:
             without.append(f"no predictions of {source}: {error}")
     held = float(np.mean(np.concatenate([each.held for each in signals])))
+    lacks = [
+        f"note: {path} {text}"
+        for path, each in zip(args.recordings, signals, strict=True)
+        for text in each.lacking.notes(robot)
+    ]
+    without = [*lacks, *without]
     informed = [held_note(held)] if held > 0.0 else []
     notes = [*informed, *without]
     title = f"{robot.name}: parameters from {sum(len(each) for each in signals) / 50:.0f} s"

@@ -92,9 +92,10 @@ class Equations:
         for k in range(n):
             at_time.fill(signals, k, residual[k], slope[k], noise[k])
         used = np.ones((n, self.n_rows), dtype=bool)
-        used[:, nv:] = np.repeat(signals.airborne & self._hangs, 6, axis=1)
+        used[:, nv:] = np.repeat(signals.airborne & self._hangs, 6, axis=1) & ~signals.lacking.wrenches.ravel()
         free = (signals.q > self._free[0]) & (signals.q < self._free[1])
         used[:, self.robot.idx_v] = (np.abs(signals.dry) > SLIPS) & (np.abs(signals.v) > MOVES) & free
+        used[:, self.robot.idx_v] &= ~signals.lacking.efforts
         used[np.ix_(signals.held, self._to_trunk)] = False
         middle = slice(TAPS // 2, n - TAPS // 2)
         return Rows(

@@ -58,6 +58,23 @@ def select(robot: Robot, parameters: Parameters, without: Sequence[str] = (), sy
     return replace(parameters, free=free, basis=basis[:, free])
 
 
+def without_data(parameters: Parameters, undetermined: Flags) -> Parameters:
+    """Return the parameters without the free numbers from which only undetermined numbers follow.
+
+    Args:
+        parameters: The parameters, tied or not.
+        undetermined: (p,) numbers that no recording shows.
+
+    Raises:
+        ConfigError: No number is left.
+    """
+    follows = parameters.basis != 0.0
+    shown = np.array([not undetermined[follows[:, k]].all() for k in range(follows.shape[1])], dtype=np.bool_)
+    if not shown.any():
+        raise ConfigError("leaves no number that the recordings can show", "--assume")
+    return replace(parameters, free=parameters.free[shown], basis=parameters.basis[:, shown])
+
+
 def _kept(parameters: Parameters, without: Sequence[str]) -> Flags:
     """Return whether each number (p,) stays as described."""
     kept = np.zeros(len(parameters), dtype=np.bool_)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -15,6 +16,7 @@ from bipedsim.model import HardwareParams, Robot
 from bipedsim.numerics import Array, Flags, Integers, true_runs
 from bipedsim.recording import Recording
 from bipedsim_studies.gap import acting, external_forces, noise
+from bipedsim_studies.identify.lacking import Lacking, with_all_feet
 
 SMOOTHED = 0.05
 """Length of the first smoothing window [s]."""
@@ -36,11 +38,14 @@ PHASES = ("all feet on the ground", "a foot in the air", "a touchdown")
 """Phases of a motion, for the statistics of unexplained torques."""
 LANDING = 0.2
 """Duration of a touchdown [s]. The smoothing windows spread an impact over 0.1 s."""
-NEEDED = (
-    *("joint_position", "joint_velocity", "joint_effort", "ankle_wrench"),
-    *("imu_angular_velocity", "imu_linear_acceleration"),
-)
+NEEDED = ("joint_position", "joint_velocity", "imu_angular_velocity", "imu_linear_acceleration")
 """Columns of a recording that the equations need."""
+MAY_LACK = ("joint_effort", "ankle_wrench")
+"""Columns of which signals may be missing, but only in all rows."""
+UNKNOWN = 10.0
+"""Standard deviation of an unmeasured component of a wrench over the weight of the robot [1], [m]. It is far above all
+wrenches, so that the least-squares problem eliminates the component like an unknown of the row."""
+_VERTICAL = 2
 PATTERNS = 8
 """Number of principal components of the signals in a prediction."""
 PREDICTING = ("q", "v", "effort", "wrench", "gyro", "accelerometer")
@@ -66,7 +71,8 @@ class Signals:
         airborne: (n, K) whether a foot is in the air during the whole window.
         held: (n,) whether a gantry, a hand or the ground under the trunk carries the robot within the window.
         noise: (6 + nu + 6 K,) standard deviations after both windows of accelerometer, angular and joint accelerations,
-            and wrenches.
+            and wrenches. Unmeasured components of wrenches have :data:`UNKNOWN` times the weight.
+        lacking: Signals that are zero here because the recording lacks them.
         begin: Index of the first row that is used.
     """
 
@@ -87,6 +93,7 @@ class Signals:
     airborne: Flags
     held: Flags
     noise: Array
+    lacking: Lacking
     begin: int = 0
 
     def __len__(self) -> int:
@@ -141,11 +148,15 @@ def signals_of(recording: Recording, robot: Robot, source: str = "the recording"
         robot: The robot.
         source: Name of the recording, for messages.
 
+    Efforts and components of ankle wrenches may be missing in all rows.
+
     Raises:
-        RecordingError: A joint, a foot, columns or rows are missing, or something else touches the robot.
+        RecordingError: A joint, columns or rows are missing, or something else touches the robot.
     """
     recording = in_order(recording, robot, source)
-    dt = _checked(recording, source)
+    lacking = Lacking.of(recording)
+    recording = lacking.filled(recording)
+    dt = _checked(recording, lacking, source)
 
     def mid(values: Array) -> Array:
         return np.concatenate([values[:1], 0.5 * (values[1:] + values[:-1])])
@@ -170,6 +181,8 @@ def signals_of(recording: Recording, robot: Robot, source: str = "the recording"
     smooth_gyro, gyro_rate, gyro_jerk = smoothed(mid(gyro), 2)
     smooth_accelerometer, accelerometer_rate = smoothed(accelerometer, 1)
     white = np.concatenate([noise(x.reshape(len(x), -1)) for x in (accelerometer, gyro, velocity, wrench)])
+    white *= _gains(window, stride, dt, len(robot.soles), robot.nu)
+    white[6 + robot.nu :][lacking.wrenches.ravel()] = UNKNOWN * robot.weight
     return Signals(
         t=recording.t[kept],
         q=q,
@@ -185,9 +198,10 @@ def signals_of(recording: Recording, robot: Robot, source: str = "the recording"
         gyro_jerk=gyro_jerk,
         accelerometer=smooth_accelerometer,
         accelerometer_rate=accelerometer_rate,
-        airborne=_airborne(recording, robot, taps, kept) & _swinging(robot, q, v),
-        held=_held(recording, robot, taps, kept),
-        noise=white * _gains(window, stride, dt, len(robot.soles), robot.nu),
+        airborne=_airborne(recording, lacking, robot, taps, kept) & _swinging(robot, q, v),
+        held=_held(recording, lacking, robot, taps, kept),
+        noise=white,
+        lacking=lacking,
     )
 
 
@@ -220,13 +234,14 @@ def sensor_noise(recordings: Sequence[Recording], robot: Robot) -> dict[str, flo
     result: dict[str, float] = {}
     for recording in recordings:
         ordered = in_order(recording, robot, "the recording")
-        efforts = np.hstack([ordered.joint_effort[1:], ordered.joint_effort[:-1]])
+        measured = ordered.joint_effort[:, ~Lacking.of(ordered).efforts]
+        efforts = np.hstack([measured[1:], measured[:-1]])
         differences = np.diff(efforts, 3, axis=0)
-        rest = np.sqrt(max(1.0 - _removed(differences), 0.1))
+        rest = np.sqrt(max(1.0 - _removed(differences), 0.1)) if efforts.size else 1.0
         for name, (column, part, shaken) in _SENSORS.items():
             signal = getattr(ordered, column)[1:, ..., part].reshape(len(efforts), -1)
             deviations = noise(signal)
-            if shaken:
+            if shaken and efforts.size:
                 follows = np.linalg.lstsq(differences, np.diff(signal, 3, axis=0))[0]
                 deviations = noise(signal - efforts @ follows) / rest
             if (deviations > NOISELESS).any():
@@ -244,21 +259,15 @@ def _removed(differences: Array) -> float:
 
 
 def in_order(recording: Recording, robot: Robot, source: str) -> Recording:
-    """Return the recording with joints and ankle wrenches in the order of the robot.
+    """Return the recording with joints and ankle wrenches in the order of the robot; missing wrenches are NaN.
 
     Raises:
-        RecordingError: A joint or a foot is missing.
+        RecordingError: A joint is missing, or the recording has other feet.
     """
-    names = [sole.name for sole in robot.soles]
-    if missing := [name for name in names if name not in recording.feet]:
-        has = f"it has {', '.join(recording.feet)}" if recording.feet else "it has none"
-        raise RecordingError(f"lacks the feet {', '.join(missing)} of {robot.name}; {has}", source)
-    recording = recording.in_order(robot.joint_names)
-    order = [recording.feet.index(name) for name in names]
-    return replace(recording, ankle_wrench=recording.ankle_wrench[:, order])
+    return with_all_feet(recording.in_order(robot.joint_names), robot, source)
 
 
-def _checked(recording: Recording, source: str) -> float:
+def _checked(recording: Recording, lacking: Lacking, source: str) -> float:
     """Return the period of the rows [s]; raise RecordingError if something is missing."""
     steps = np.diff(recording.t)
     dt = float(np.median(steps)) if len(steps) else np.inf
@@ -273,7 +282,9 @@ def _checked(recording: Recording, source: str) -> float:
             f"has a gap of {steps[row]:.3g} s at t = {recording.t[row]:.3f} s; choose a part with --from and --to"
         )
     faults += [f"{what}; choose another part with --from and --to" for what in external_forces(recording, (GANTRY,))]
-    for name in NEEDED:
+    if lacking.efforts.all() and lacking.wrenches.all():
+        faults.append("lacks joint_effort and ankle_wrench; the equations of motion need the forces of one of them")
+    for name in (*NEEDED, *MAY_LACK):
         absent = ~np.isfinite(getattr(recording, name).reshape(len(recording), -1)).all(axis=1)
         if absent.all():
             faults.append(f"lacks {name}, which the equations of motion need")
@@ -286,23 +297,26 @@ def _checked(recording: Recording, source: str) -> float:
     return dt
 
 
-def _airborne(recording: Recording, robot: Robot, taps: int, kept: slice) -> Flags:
-    """Return whether the force on each foot was small during the whole window of both smoothings."""
+def _airborne(recording: Recording, lacking: Lacking, robot: Robot, taps: int, kept: slice) -> Flags:
+    """Return whether the force on each foot was measured, and small during the whole window of both smoothings."""
     small = np.linalg.norm(recording.ankle_wrench[..., :3], axis=-1) < AIRBORNE * robot.weight
+    small &= ~lacking.wrenches[:, :3].any(axis=1)
     longest = np.ones(2 * taps + 1)
     return np.stack([np.convolve(~foot, longest, "same")[kept] < 0.5 for foot in small.T], axis=1)
 
 
-def _held(recording: Recording, robot: Robot, taps: int, kept: slice) -> Flags:
+def _held(recording: Recording, lacking: Lacking, robot: Robot, taps: int, kept: slice) -> Flags:
     """Return whether the feet carried too little within the window of both smoothings, or a gantry held the robot.
 
     A tenth of the window may be an exception, such as the first row, in which no sensor has measured anything yet.
+    If the vertical force of a foot was not measured, only the force of a gantry tells.
     """
     carried = np.linalg.norm(recording.ankle_wrench[..., :3], axis=-1).sum(axis=1)
     feet = zip(robot.ankle_joint_ids, robot.soles, strict=True)
     below = sum(robot.model.inertias[joint].mass for joint, sole in feet if not sole.load_cell)
     needed = (robot.mass - below) * np.linalg.norm(recording.imu_linear_acceleration, axis=1)
-    held = (needed - carried > HELD * robot.weight) | acting(recording, GANTRY)
+    weighed = not lacking.wrenches[:, _VERTICAL].any()
+    held = (weighed & (needed - carried > HELD * robot.weight)) | acting(recording, GANTRY)
     window = np.ones(2 * taps + 1)
     return np.asarray(np.convolve(held, window, "same")[kept] > 0.1 * len(window))
 
@@ -354,7 +368,7 @@ def predicted(signals: Signals) -> Signals:
     begin = ages[-1]
     features = np.hstack([patterns[begin - age : n - age] for age in ages])
     half = len(features) // 2
-    changed = {}
+    changed: dict[str, Any] = {}
     for name in PREDICTED:
         values = getattr(signals, name)
         flat = values.reshape(n, -1)[begin:]

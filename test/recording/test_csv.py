@@ -167,8 +167,8 @@ def test_columns_with_unknown_names_are_reported(tmp_path: Path) -> None:
     path.write_text("t[s],q_knee,_joint_position[rad],object_ball_x[m]\n0,1,2,3\n1,1,2,3\n")
     with pytest.warns(OmittedWarning) as caught:
         r = load_csv(path)
+    assert len(caught) == 1
     for name in ("q_knee", "_joint_position[rad]", "object_ball_x[m]"):
-        assert name in str(caught[0].message)
         assert name in r.notes[0]
 
 

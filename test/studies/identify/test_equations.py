@@ -19,6 +19,7 @@ from bipedsim.numerics import Array
 from bipedsim.runs.runner import run
 from bipedsim.sim import Simulator
 from bipedsim_studies.identify.equations import Equations
+from bipedsim_studies.identify.lacking import Lacking
 from bipedsim_studies.identify.parameters import parameters_of
 from bipedsim_studies.identify.signals import TAPS, Signals, signals_of
 
@@ -104,6 +105,7 @@ def test_fast_motion_needs_the_forces_of_inverse_dynamics_in_the_world(name: str
         airborne=np.zeros((TAPS, 2), dtype=bool),
         held=np.zeros(TAPS, dtype=bool),
         noise=np.zeros(6 + robot.nu + 12),
+        lacking=Lacking(np.zeros(robot.nu, dtype=bool), np.zeros((2, 6), dtype=bool)),
         **joints,
         **none,
     )

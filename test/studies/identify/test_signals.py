@@ -79,7 +79,8 @@ def test_all_that_is_wrong_with_a_recording_is_told_at_once(squat: Recording, ro
     wrench[100:120] = np.nan
     t = squat.t.copy()
     t[3000:] += 0.5
-    effort = np.full_like(squat.joint_effort, np.nan)
+    effort = squat.joint_effort.copy()
+    effort[:5] = np.nan
     with pytest.raises(RecordingError) as caught:
         signals_of(replace(squat, t=t, ankle_wrench=wrench, joint_effort=effort), robot, "walk.npz")
     assert len(caught.value.faults) == 3

@@ -1,0 +1,99 @@
+"""Find the signals that a recording lacks, and the numbers that nothing in it determines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bipedsim.errors import RecordingError, some
+from bipedsim.model import Robot
+from bipedsim.numerics import Array, Flags
+from bipedsim.recording import Recording
+from bipedsim_studies.identify.parameters import OF_JOINTS, Parameters
+
+WRENCH = ("fx", "fy", "fz", "tx", "ty", "tz")
+"""Names of the components of a wrench."""
+OF_EFFORTS = tuple(kind for kind in OF_JOINTS if kind != "encoder_offset")
+"""Kinds per joint that only the effort of the joint shows."""
+OFFSETS = ("force_offset", "moment_offset")
+"""Kinds per foot that only its wrench shows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lacking:
+    """Describe the signals that no row of a recording contains, for nu joints and K feet.
+
+    Attributes:
+        efforts: (nu,) whether the effort of each joint is missing.
+        wrenches: (K, 6) whether each component of the ankle wrenches is missing.
+    """
+
+    efforts: Flags
+    wrenches: Flags
+
+    @classmethod
+    def of(cls, recording: Recording) -> Lacking:
+        """Return the missing signals of a recording in the order of the robot."""
+        return cls(_never(recording.joint_effort), _never(recording.ankle_wrench))
+
+    def filled(self, recording: Recording) -> Recording:
+        """Return the recording with zeros instead of the missing signals."""
+        return replace(
+            recording,
+            joint_effort=np.where(self.efforts, 0.0, recording.joint_effort),
+            ankle_wrench=np.where(self.wrenches, 0.0, recording.ankle_wrench),
+        )
+
+    def notes(self, robot: Robot) -> Iterator[str]:
+        """Yield a text for each kind of missing signals, with the numbers that stay as described."""
+        if self.efforts.any():
+            joints = [name for name, missing in zip(robot.joint_names, self.efforts, strict=True) if missing]
+            which = "all joints" if self.efforts.all() else some(joints)
+            yield f"lacks joint_effort of {which}; nothing there determines their {', '.join(OF_EFFORTS)}"
+        if self.wrenches.any():
+            parts = [
+                f"{sole.name} ({', '.join(name for name, lost in zip(WRENCH, missing, strict=True) if lost)})"
+                for sole, missing in zip(robot.soles, self.wrenches, strict=True)
+                if missing.any()
+            ]
+            yield (
+                f"lacks ankle_wrench of {some(parts)}; these forces are unknowns of every row, so that fewer equations "
+                "remain for masses and CoM, and nothing determines their offsets"
+            )
+
+
+def _never(values: Array) -> Flags:
+    """Return which signals have no value in any row; the first axis is that of the rows."""
+    return np.asarray(~np.isfinite(values).any(axis=0))
+
+
+def with_all_feet(recording: Recording, robot: Robot, source: str) -> Recording:
+    """Return the recording with the ankle wrenches of all feet in the order of the robot; NaN for missing feet.
+
+    Raises:
+        RecordingError: The recording has feet with other names.
+    """
+    names = [sole.name for sole in robot.soles]
+    if others := [name for name in recording.feet if name not in names]:
+        message = f"has the feet {some(others)}, and {robot.name} the feet {some(names)}; rename them"
+        raise RecordingError(message, source)
+    wrench = np.full((len(recording), len(names), len(WRENCH)), np.nan)
+    for k, name in enumerate(recording.feet):
+        wrench[:, names.index(name)] = recording.ankle_wrench[:, k]
+    return replace(recording, ankle_wrench=wrench)
+
+
+def undetermined(parameters: Parameters, lacking: Sequence[Lacking]) -> Flags:
+    """Return which numbers (p,) none of the recordings shows, because the signals are missing in all of them."""
+    efforts = np.all([each.efforts for each in lacking], axis=0)
+    wrenches = np.all([each.wrenches for each in lacking], axis=0)
+    result = np.zeros(len(parameters), dtype=np.bool_)
+    for kind in OF_EFFORTS:
+        result[parameters.at[kind][:, 0]] = efforts
+    for kind, part in zip(OFFSETS, (wrenches[:, :3], wrenches[:, 3:]), strict=True):
+        result[parameters.at[kind]] = part
+    result[parameters.at["effort_delay"]] = efforts.all()
+    result[parameters.at["wrench_delay"]] = wrenches.all()
+    return result
