@@ -74,6 +74,16 @@ def test_falls_over_the_front_edges(name: str) -> None:
 
 
 @pytest.mark.long
+def test_icub_walks_with_its_trunk_ahead() -> None:
+    """With a small weight of the posture, its torso and hip yaw turn to their limits, and it falls."""
+    recording, summary = run_scenario("icub", "walk", 15.0)
+    assert summary["fell_at_s"] is None
+    assert recording.base_pose[-1, 0] > 1.0
+    yaw = recording.joint_names.index("torso_yaw")
+    assert np.abs(recording.joint_position[:, yaw]).max() < 0.4
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("name", sampled(["talos", "biped14", "g1", "icub"]))
 def test_falls_and_lies_on_its_bodies(name: str) -> None:
     """The columns report the bodies in contact and the joints at their limits. The summary agrees."""
