@@ -10,10 +10,13 @@ roof over the sole (:mod:`bipedsim.ground.bridging`) has three kinds of corners:
 The kernel lists each of them once, unless the field is plane there. Its cost does not depend on the size of the field.
 
 Triangles steeper than ``STEEPEST_FACE`` relative to the sole are the risers of steps. They have no corners of their
-own.
+own, because a face cannot be so steep. The border of the sole touches them as points of a body do, each along the
+normal of its riser (:mod:`bipedsim.dynamics.bodies`), so that a riser stops a foot that moves into it.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -24,7 +27,9 @@ NEAR = 0.02
 """Height of a foot above which it does not rest on any face [m]."""
 STEEPEST_FACE = 0.7
 """Largest slope of a face relative to the sole."""
-STEEPEST_SOLE = 0.75
+FLATTEST_RISER = 1.0 / math.sqrt(1.0 + STEEPEST_FACE**2)
+"""Cosine of the angle of this slope: that between the normals of a sole and of the steepest triangle below it."""
+STEEPEST_SOLE = FLATTEST_RISER
 """Smallest z of the normal of a sole that may be flat on the field; a steeper one touches it with its lowest vertex."""
 
 
@@ -76,6 +81,16 @@ def below_sole(R, p, vertices, n, limit, ground, work):
         work.whole[0] = work.whole[0] and ground.plane[work.owner[i]] == ground.plane[owner]
     work.low[0] *= _along(R, owner, ground)
     return owner
+
+
+@kernel
+def is_riser(ground, i, x, y, z):
+    """Return whether triangle ``i`` is too steep for a face of a sole with the normal (x, y, z), in the world.
+
+    It is none for a steep sole, which touches any triangle with its lowest vertex.
+    """
+    axes = ground.rotation[i]
+    return z >= STEEPEST_SOLE and axes[0, 2] * x + axes[1, 2] * y + axes[2, 2] * z < FLATTEST_RISER
 
 
 @kernel
@@ -195,7 +210,7 @@ def _inside(vertices, n, e, x, y):
 @kernel
 def _is_face(R, i, ground):
     """Return whether triangle ``i`` exists, -1 for none, and is no riser under the sole."""
-    return i >= 0 and _along(R, i, ground) >= STEEPEST_FACE
+    return i >= 0 and _along(R, i, ground) >= FLATTEST_RISER
 
 
 @kernel
@@ -302,7 +317,7 @@ def _under_vertices(R, p, vertices, n, total, ground, work):
                 last = i
                 break
             along = _along(R, i, ground)
-            if along < STEEPEST_FACE:
+            if along < FLATTEST_RISER:
                 last = -1
                 break
             gap = height_above(ground, i, x, y, z) / along
