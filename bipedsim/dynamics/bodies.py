@@ -1,19 +1,21 @@
-"""Detection of ground contact of the robot's bodies, other than its soles, within a step.
+"""Detection of ground contact of the robot's bodies within a step, and of soles with the risers of a height field.
 
 All shapes of a joint share one bounding box. While no box is near the ground, nothing else is checked. Points of a
-foot's link in the plane of its sole are ignored, because the sole represents them.
+foot's link in the plane of its sole are ignored, because the sole represents them. A sole rests on faces of the ground;
+on a height field, points on its border are in contact with the triangles that are too steep for a face.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from bipedsim.dynamics.tree import Tree
-from bipedsim.ground import GroundArrays, height_above, highest_near, is_beside, triangle_at
-from bipedsim.model import Robot, Shape
+from bipedsim.ground import GroundArrays, height_above, highest_near, is_beside, is_riser, triangle_at
+from bipedsim.model import Robot, Shape, Sole
 from bipedsim.numerics import Array, Flags, Integers, act, kernel, point_velocity, zeros_of
 
 FASTEST = 30.0
@@ -26,6 +28,8 @@ SUNK = 0.03
 """A point deeper than this below a patch with a region [m] is not in contact with it."""
 PASSES = 1e-12
 """Penetration [m] above which a body is in contact with the ground."""
+SPACING = 0.02
+"""Distance of the points on the border of a sole [m]; the size of a cell if this is larger."""
 SURELY = 1e-9
 """Clearance of a bounding box [m] above which its body is free of the ground in spite of rounding."""
 
@@ -36,10 +40,12 @@ class BodyPoints(NamedTuple):
     Attributes:
         joint: (B,) joint of each body. centre, half: (B, 3) bounding box of its points, in the joint frame [m].
         radius: (B,) of the sphere around the box [m].
-        begin, end: (B,) range of its points.
+        begin, end: (B,) range of its points. soles: (B,) first of these that is on the border of a sole.
         body: (P,) body of each point. point: (P, 3) position in the joint frame [m]. ball, ring: (P,) radii [m]. axis:
             (P, 3) axis of the ring, a unit vector.
-        shape: (P,) index of its shape.
+        shape: (P,) index of its shape, -1 for points of a sole.
+        facing: (P, 3) normal of the sole in the joint frame. mu: (P,) friction of the sole. Both only for points of a
+            sole.
         leaf: (joints,) last velocity index of each joint, -1 for the world.
         reach: Largest distance of a box from the ground [m] at which it is near.
         plane: (G,) first patches of the planes that may be near any body in this part of a step. planes: (1,) their
@@ -55,12 +61,15 @@ class BodyPoints(NamedTuple):
     radius: Annotated[Array, "B"]
     begin: Annotated[Integers, "B"]
     end: Annotated[Integers, "B"]
+    soles: Annotated[Integers, "B"]
     body: Annotated[Integers, "P"]
     point: Annotated[Array, "P", 3]
     ball: Annotated[Array, "P"]
     ring: Annotated[Array, "P"]
     axis: Annotated[Array, "P", 3]
     shape: Annotated[Integers, "P"]
+    facing: Annotated[Array, "P", 3]
+    mu: Annotated[Array, "P"]
     leaf: Integers
     reach: float
     plane: Annotated[Integers, "G"]
@@ -72,12 +81,21 @@ class BodyPoints(NamedTuple):
 
     @classmethod
     def of_robot(cls, robot: Robot, shapes: Sequence[Shape], ground: GroundArrays, physics_dt: float) -> BodyPoints:
-        """Make the bodies that have ``shapes``; there are none without shapes."""
+        """Make the bodies that have ``shapes`` and, for a height field, those that have soles."""
         model = robot.model
         leaf = np.array([-1] + [model.joints[j].idx_v + model.joints[j].nv - 1 for j in range(1, model.njoints)])
-        kept = [(i, k) for i, shape in enumerate(shapes) for k in range(len(shape.points)) if _touches(robot, shape, k)]
-        kept.sort(key=lambda pair: shapes[pair[0]].joint_id)
-        joints = sorted({shapes[i].joint_id for i, _ in kept})
+        kept = [
+            _Point(shape.joint_id, shape.points[k], i, shape.axis, shape.radius, shape.ring)
+            for i, shape in enumerate(shapes)
+            for k in range(len(shape.points))
+            if _touches(robot, shape, k)
+        ]
+        if ground.field.heights.size:
+            spacing = max(SPACING, min(ground.field.cell_x, ground.field.cell_y))
+            kept += [point for sole in robot.soles for point in _border(sole, spacing)]
+        # Sorting is stable: the points of the shapes of a joint come before those of its soles.
+        kept.sort(key=lambda point: point.joint)
+        joints = sorted({point.joint for point in kept})
         bodies: BodyPoints = zeros_of(
             cls,
             {"B": len(joints), "P": len(kept), "G": ground.field.first},
@@ -87,17 +105,48 @@ class BodyPoints(NamedTuple):
         )
         low, high = np.full((len(joints), 3), np.inf), np.full((len(joints), 3), -np.inf)
         bodies.begin[:] = len(kept)
-        for p, (i, k) in enumerate(kept):
-            shape, b = shapes[i], joints.index(shapes[i].joint_id)
-            bodies.body[p], bodies.shape[p] = b, i
-            bodies.point[p], bodies.axis[p] = shape.points[k], shape.axis
-            bodies.ball[p], bodies.ring[p] = shape.radius, shape.ring
+        for p, point in enumerate(kept):
+            b = joints.index(point.joint)
+            bodies.body[p], bodies.shape[p] = b, point.shape
+            bodies.point[p], bodies.axis[p] = point.position, point.axis
+            bodies.ball[p], bodies.ring[p] = point.ball, point.ring
+            bodies.facing[p], bodies.mu[p] = point.facing, point.mu
             bodies.begin[b], bodies.end[b] = min(bodies.begin[b], p), p + 1
-            wide = shape.radius + shape.ring * np.sqrt(np.maximum(1.0 - shape.axis**2, 0.0))
-            low[b], high[b] = np.minimum(low[b], shape.points[k] - wide), np.maximum(high[b], shape.points[k] + wide)
+            bodies.soles[b] = bodies.end[b] if point.shape >= 0 else max(bodies.soles[b], bodies.begin[b])
+            wide = point.ball + point.ring * np.sqrt(np.maximum(1.0 - point.axis**2, 0.0))
+            low[b], high[b] = np.minimum(low[b], point.position - wide), np.maximum(high[b], point.position + wide)
         bodies.centre[:], bodies.half[:] = 0.5 * (low + high), 0.5 * (high - low)
         bodies.radius[:] = np.linalg.norm(bodies.half, axis=1)
         return bodies
+
+
+class _Point(NamedTuple):
+    """Point of a body, with the attributes of :class:`BodyPoints`."""
+
+    joint: int
+    position: Array
+    shape: int = -1
+    axis: Array = np.zeros(3)
+    ball: float = 0.0
+    ring: float = 0.0
+    facing: Array = np.zeros(3)
+    mu: float = 0.0
+
+
+def _border(sole: Sole, spacing: float) -> Iterator[_Point]:
+    """Yield the vertices of a sole, and points between them at most ``spacing`` [m] apart.
+
+    There are none for points, lines and balls, which touch triangles of any slope, and for feet that may pass through
+    the ground.
+    """
+    if sole.n_vertices < 3 or sole.passes_ground > 0.0:
+        return
+    facing = sole.placement_joint_sole.rotation[:, 2]
+    for start, end in zip(sole.vertices_joint, np.roll(sole.vertices_joint, -1, axis=0), strict=True):
+        parts = math.ceil(float(np.linalg.norm(end - start)) / spacing)
+        for i in range(parts):
+            position = start + i / parts * (end - start)
+            yield _Point(sole.joint_id, position, facing=facing, mu=sole.friction_dynamic)
 
 
 def _touches(robot: Robot, shape: Shape, k: int) -> bool:
@@ -265,7 +314,7 @@ def touches_ground(b: BodyPoints, t: Tree, ground: GroundArrays, v: Array, span:
             if _plane_beside(ground, g, cx, cy, cz, b.radius[i]):
                 continue
             n = ground.rotation[g, :, 2]
-            for p in range(b.begin[i], b.end[i]):
+            for p in range(b.begin[i], b.soles[i]):
                 x, y, z = lowest_point(b, p, pose, n)
                 gap = n[0] * (x - ground.point[g, 0]) + n[1] * (y - ground.point[g, 1])
                 gap += n[2] * (z - ground.point[g, 2])
@@ -290,9 +339,18 @@ def touches_ground(b: BodyPoints, t: Tree, ground: GroundArrays, v: Array, span:
 
 @kernel
 def triangle_below(b: BodyPoints, p: int, pose: Array, ground: GroundArrays) -> int:
-    """Return the triangle of the height field under the lowest point of point ``p`` of a body, -1 for none."""
+    """Return the triangle of the height field under the lowest point of point ``p`` of a body, -1 for none.
+
+    For a point of a sole, it is -1 unless the triangle is a riser.
+    """
     x, y, _ = act(pose, b.point[p])
     g = triangle_at(ground.field, x, y)
+    if b.shape[p] < 0:
+        f = b.facing[p]
+        nx = pose[0] * f[0] + pose[3] * f[1] + pose[6] * f[2]
+        ny = pose[1] * f[0] + pose[4] * f[1] + pose[7] * f[2]
+        nz = pose[2] * f[0] + pose[5] * f[1] + pose[8] * f[2]
+        return g if g >= 0 and is_riser(ground, g, nx, ny, nz) else -1
     if g >= 0 and b.ball[p] + b.ring[p] > 0.0:
         x, y, _ = lowest_point(b, p, pose, ground.rotation[g, :, 2])
         g = triangle_at(ground.field, x, y)

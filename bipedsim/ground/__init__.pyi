@@ -26,4 +26,4 @@ from .support import (
     surface as surface,
 )
 from .tiling import tiles as tiles
-from .under_field import height_above as height_above
+from .under_field import height_above as height_above, is_riser as is_riser

@@ -148,7 +148,7 @@ def bridge(
             continue
         count = _face(total, lowest_corner, work.slope[nearest, 0], work.slope[nearest, 1], work)
         if count > 2:
-            return _choose(sole, present, second, total, count, ground, work, out)
+            return _choose(sole, present, second, count, ground, work, out)
         # Three corners on a line are not a face.
         work.slope[nearest, 0] = STEEPEST_FACE
     return -1, -1, 0
@@ -189,15 +189,14 @@ def complete_axes(first: Array, axes: Array) -> None:
 @kernel
 def still_lies_on(R: Array, p: Array, axes: Array, origin: Array, work: SupportWork) -> bool:
     """Return whether the corners of the last face are still on the plane of ``axes`` and ``origin``."""
-    for i in range(work.corners[0]):
-        if work.member[i]:
-            height = 0.0
-            x, y, gap = work.corner[i]
-            gap -= work.ahead[0] * x + work.ahead[1] * y + work.ahead[2]
-            for a in range(3):
-                height += axes[a, 2] * (p[a] + R[a, 0] * x + R[a, 1] * y - R[a, 2] * gap - origin[a])
-            if abs(height) > KEPT:
-                return False
+    for m in range(work.n_members[0]):
+        height = 0.0
+        x, y, gap = work.corner[work.members[m]]
+        gap -= work.ahead[0] * x + work.ahead[1] * y + work.ahead[2]
+        for a in range(3):
+            height += axes[a, 2] * (p[a] + R[a, 0] * x + R[a, 1] * y - R[a, 2] * gap - origin[a])
+        if abs(height) > KEPT:
+            return False
     return True
 
 
@@ -247,31 +246,75 @@ def _slopes(total: int, low: int, size: float, work: SupportWork) -> int:
         work.slope[count, 0] = sx * size
         work.slope[count, 1] = sy * size
         count += 1
+    # The nearest line in each direction comes first. The polygon is then small, so few of the other lines cross it.
+    _find_tightest(total, low, work)
+    for k in range(work.tightest.shape[0]):
+        if work.tightest[k] >= 0:
+            count, _ = _cut_slopes(work.tightest[k], low, count, work)
     # A box around the polygon shows for most corners that their line does not cross it.
-    left, right, back, front = -size, size, -size, size
+    left, right, back, front = _box(count, work)
+    x0, y0, g0 = work.corner[low]
     for i in range(total):
-        dx = work.corner[i, 0] - work.corner[low, 0]
-        dy = work.corner[i, 1] - work.corner[low, 1]
-        gap = work.corner[i, 2] - work.corner[low, 2]
-        least = gap + (left if dx > 0.0 else right) * dx + (back if dy > 0.0 else front) * dy
+        dx = work.corner[i, 0] - x0
+        dy = work.corner[i, 1] - y0
+        least = work.corner[i, 2] - g0 + (left if dx > 0.0 else right) * dx + (back if dy > 0.0 else front) * dy
         if least >= 0.0 or dx * dx + dy * dy < MERGE * MERGE:
             continue
-        crosses = False
-        for j in range(count):
-            work.slack[j] = work.slope[j, 0] * dx + work.slope[j, 1] * dy + gap
-            crosses = crosses or work.slack[j] < -MERGE
-        if crosses:
-            count = copy_points(work.cut_slope, cut(work.slope, count, work.slack, work.cut_slope), work.slope)
-            left, right, back, front = np.inf, -np.inf, np.inf, -np.inf
-            for j in range(count):
-                x, y = work.slope[j]
-                left, right, back, front = min(left, x), max(right, x), min(back, y), max(front, y)
+        count, smaller = _cut_slopes(i, low, count, work)
+        if smaller:
+            left, right, back, front = _box(count, work)
     return count
 
 
 @kernel
+def _find_tightest(total: int, low: int, work: SupportWork) -> None:
+    """Fill ``work.tightest`` with the corner towards which the ground rises most, in each octant around ``low``."""
+    for k in range(work.tight.shape[0]):
+        work.tight[k] = np.inf
+        work.tightest[k] = -1
+    x0, y0, g0 = work.corner[low]
+    for i in range(total):
+        dx = work.corner[i, 0] - x0
+        dy = work.corner[i, 1] - y0
+        away = dx * dx + dy * dy
+        if away < MERGE * MERGE:
+            continue
+        gap = work.corner[i, 2] - g0
+        k = (1 if dx > 0.0 else 0) + (2 if dy > 0.0 else 0) + (4 if abs(dx) > abs(dy) else 0)
+        tight = gap * gap / away
+        if tight < work.tight[k]:
+            work.tight[k] = tight
+            work.tightest[k] = i
+
+
+@kernel
+def _cut_slopes(i: int, low: int, count: int, work: SupportWork) -> tuple[int, bool]:
+    """Cut the polygon of ``count`` slopes to planes above corner ``i``; return its new number, and if it is smaller."""
+    dx = work.corner[i, 0] - work.corner[low, 0]
+    dy = work.corner[i, 1] - work.corner[low, 1]
+    gap = work.corner[i, 2] - work.corner[low, 2]
+    crosses = False
+    for j in range(count):
+        work.slack[j] = work.slope[j, 0] * dx + work.slope[j, 1] * dy + gap
+        crosses = crosses or work.slack[j] < -MERGE
+    if crosses:
+        count = copy_points(work.cut_slope, cut(work.slope, count, work.slack, work.cut_slope), work.slope)
+    return count, crosses
+
+
+@kernel
+def _box(count: int, work: SupportWork) -> tuple[float, float, float, float]:
+    """Return the smallest and largest slopes of the polygon along x and y."""
+    left, right, back, front = np.inf, -np.inf, np.inf, -np.inf
+    for j in range(count):
+        x, y = work.slope[j]
+        left, right, back, front = min(left, x), max(right, x), min(back, y), max(front, y)
+    return left, right, back, front
+
+
+@kernel
 def _face(total: int, low: int, sx: float, sy: float, work: SupportWork) -> int:
-    """Fill ``work.member``, the face in ``work.face`` and its polygon in ``work.bridge``; return its vertex count.
+    """Fill ``work.members``, the face in ``work.face`` and its polygon in ``work.bridge``; return its vertex count.
 
     The face is the best-fit plane of its corners (least squares).
     """
@@ -280,28 +323,29 @@ def _face(total: int, low: int, sx: float, sy: float, work: SupportWork) -> int:
     mx = my = mg = 0.0
     for i in range(total):
         x, y, g = work.corner[i]
-        work.member[i] = abs(g - g0 + sx * (x - x0) + sy * (y - y0)) <= FLUSH
-        if work.member[i]:
+        if abs(g - g0 + sx * (x - x0) + sy * (y - y0)) <= FLUSH:
+            work.members[count] = i
             work.bridge[count, 0] = x
             work.bridge[count, 1] = y
             count += 1
             mx += x
             my += y
             mg += g
+    work.n_members[0] = count
     if count < 3:
         return 0
     mx /= count
     my /= count
     mg /= count
     xx = xy = yy = xg = yg = 0.0
-    for i in range(total):
-        if work.member[i]:
-            x, y, g = work.corner[i, 0] - mx, work.corner[i, 1] - my, work.corner[i, 2] - mg
-            xx += x * x
-            xy += x * y
-            yy += y * y
-            xg += x * g
-            yg += y * g
+    for m in range(count):
+        x, y, g = work.corner[work.members[m]]
+        x, y, g = x - mx, y - my, g - mg
+        xx += x * x
+        xy += x * y
+        yy += y * y
+        xg += x * g
+        yg += y * g
     size = convex_hull(work.bridge, count, work.hull_spare)
     if size < 3:
         return 0
@@ -321,7 +365,6 @@ def _choose(
     sole: PlacedSole,
     present: int,
     second: int,
-    total: int,
     count: int,
     ground: GroundArrays,
     work: SupportWork,
@@ -329,17 +372,18 @@ def _choose(
 ) -> tuple[int, int, int]:
     """Return the result of :func:`bridge` for the face that was found."""
     R, p, vertices, n = sole
+    members = work.members[: work.n_members[0]]
     plane = -1
     closest = np.inf
-    for i in range(total):
-        if work.member[i] and work.corner[i, 2] < closest:
+    for i in members:
+        if work.corner[i, 2] < closest:
             closest = work.corner[i, 2]
             work.low_triangle[0] = work.owner[i]
             plane = ground.plane[work.owner[i]]
     reach = max(closest, 0.0) + (LEFT if second >= 0 else FLUSH)
     several = False
-    for i in range(total):
-        if work.member[i] and ground.plane[work.owner[i]] != plane:
+    for i in members:
+        if ground.plane[work.owner[i]] != plane:
             # On a height field, a foot is on the face before its corners touch, so that the normal is continuous.
             on_field = work.owner[i] >= ground.field.first
             several = several or on_field or work.corner[i, 2] <= reach
@@ -347,16 +391,16 @@ def _choose(
         return under_centre(R, p, vertices, n, present, plane, ground, work), -1, 0
     x, y = centre(vertices, n)
     staying = False
-    for i in range(total):
-        staying = staying or (work.member[i] and work.owner[i] == present)
+    for i in members:
+        staying = staying or work.owner[i] == present
     under = -1
     nearest = -1
     largest_margin = -np.inf
     highest = np.inf
     last = -1
-    for i in range(total):
+    for i in members:
         patch = work.owner[i]
-        if not work.member[i] or patch == last or patch >= ground.field.first:
+        if patch == last or patch >= ground.field.first:
             continue
         last = patch
         place(R, p, patch, ground, work.affine)
@@ -369,9 +413,9 @@ def _choose(
             nearest = patch
             largest_margin = margin
     patch = under if under >= 0 else nearest
-    patch = _or_triangle(sole, patch, under >= 0, total, ground, work)
-    for i in range(total):
-        if work.member[i] and ground.plane[work.owner[i]] != ground.plane[patch]:
+    patch = _or_triangle(sole, patch, under >= 0, ground, work)
+    for i in members:
+        if ground.plane[work.owner[i]] != ground.plane[patch]:
             last = work.owner[i]
     count = simplify(work.bridge, count, out.shape[0])
     start_as(work.bridge, count, vertices, n, work.hull_spare)
@@ -379,15 +423,15 @@ def _choose(
 
 
 @kernel
-def _or_triangle(sole: PlacedSole, patch: int, under: bool, total: int, ground: GroundArrays, work: SupportWork) -> int:
+def _or_triangle(sole: PlacedSole, patch: int, under: bool, ground: GroundArrays, work: SupportWork) -> int:
     """Return ``patch`` of a face, or the triangle under the sole's centre if it is higher or the only choice.
 
     Args:
         under: Whether ``patch``, -1 for none, is under the centre.
     """
     field = -1
-    for i in range(total):
-        if work.member[i] and work.owner[i] >= ground.field.first:
+    for i in work.members[: work.n_members[0]]:
+        if work.owner[i] >= ground.field.first:
             field = work.owner[i]
     if field < 0:
         return patch

@@ -62,9 +62,11 @@ class SupportWork(NamedTuple):
         width: (1,) largest distance between two vertices of the sole [m].
         corner: Corners (x, y, gap along the sole's normal) [m] of all parts under the sole.
         owner: Patch of each corner.
-        member: Whether a corner belongs to the face (:mod:`bipedsim.ground.bridging`).
+        members: Corners that belong to the face (:mod:`bipedsim.ground.bridging`), in increasing order.
+        n_members: (1,) number of these.
         corners: (1,) number of corners.
         slope, cut_slope, slack: Slopes of planes above the ground.
+        tight: (8,) smallest slope towards a corner in each octant, squared. tightest: (8,) this corner, -1 for none.
         bridge, hull_spare: Polygon of a face.
         ahead: (3,) growth of the gaps within the step along (x, y) [-], and at the origin of the sole [m].
         face: Slopes of the face along (x, y) of the sole, and its gap at the sole's origin [m].
@@ -88,11 +90,14 @@ class SupportWork(NamedTuple):
     width: Annotated[Array, 1]
     corner: Annotated[Array, "C", 3]
     owner: Annotated[Integers, "C"]
-    member: Annotated[Flags, "C"]
+    members: Annotated[Integers, "C"]
+    n_members: Annotated[Integers, 1]
     corners: Annotated[Integers, 1]
     slope: Annotated[Array, "S", 2]
     cut_slope: Annotated[Array, "S", 2]
     slack: Annotated[Array, "S"]
+    tight: Annotated[Array, 8]
+    tightest: Annotated[Integers, 8]
     bridge: Annotated[Array, "S", 2]
     hull_spare: Annotated[Array, "S", 2]
     ahead: Annotated[Array, 3]

@@ -10,10 +10,13 @@ roof over the sole (:mod:`bipedsim.ground.bridging`) has three kinds of corners:
 The kernel lists each of them once, unless the field is plane there. Its cost does not depend on the size of the field.
 
 Triangles steeper than ``STEEPEST_FACE`` relative to the sole are the risers of steps. They have no corners of their
-own.
+own, because a face cannot be so steep. The border of the sole touches them as points of a body do, each along the
+normal of its riser (:mod:`bipedsim.dynamics.bodies`), so that a riser stops a foot that moves into it.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -24,7 +27,9 @@ NEAR = 0.02
 """Height of a foot above which it does not rest on any face [m]."""
 STEEPEST_FACE = 0.7
 """Largest slope of a face relative to the sole."""
-STEEPEST_SOLE = 0.75
+FLATTEST_RISER = 1.0 / math.sqrt(1.0 + STEEPEST_FACE**2)
+"""Cosine of the angle of this slope: that between the normals of a sole and of the steepest triangle below it."""
+STEEPEST_SOLE = FLATTEST_RISER
 """Smallest z of the normal of a sole that may be flat on the field; a steeper one touches it with its lowest vertex."""
 
 
@@ -61,9 +66,10 @@ def below_sole(R, p, vertices, n, limit, ground, work):
         if gap < -limit:
             work.whole[0] = False
             continue
-        for a in range(3):
-            work.corner[kept, a] = work.corner[i, a]
-        work.owner[kept] = work.owner[i]
+        if kept < i:
+            for a in range(3):
+                work.corner[kept, a] = work.corner[i, a]
+            work.owner[kept] = work.owner[i]
         kept += 1
         if gap < work.low[0]:
             work.low[0] = gap
@@ -75,6 +81,16 @@ def below_sole(R, p, vertices, n, limit, ground, work):
         work.whole[0] = work.whole[0] and ground.plane[work.owner[i]] == ground.plane[owner]
     work.low[0] *= _along(R, owner, ground)
     return owner
+
+
+@kernel
+def is_riser(ground, i, x, y, z):
+    """Return whether triangle ``i`` is too steep for a face of a sole with the normal (x, y, z), in the world.
+
+    It is none for a steep sole, which touches any triangle with its lowest vertex.
+    """
+    axes = ground.rotation[i]
+    return z >= STEEPEST_SOLE and axes[0, 2] * x + axes[1, 2] * y + axes[2, 2] * z < FLATTEST_RISER
 
 
 @kernel
@@ -153,21 +169,28 @@ def _place_nodes(R, p, vertices, n, far, ground, work):
     w[1] = min(w[1], w[0] + work.outside.shape[0] // columns - 1)
     if w[1] <= w[0] or w[3] <= w[2]:
         return False
-    for i in range(w[0], w[1] + 1):
-        for j in range(w[2], w[3] + 1):
-            k = (i - w[0]) * columns + j - w[2]
+    # The compiler cannot know that the loops leave these arrays alone, and would read them for every node.
+    i0, i1, j0, j1 = w
+    px, py, pz = p
+    xx, xy, xz = R[0]
+    yx, yy, yz = R[1]
+    zx, zy, zz = R[2]
+    k = -1
+    for i in range(i0, i1 + 1):
+        for j in range(j0, j1 + 1):
+            k += 1
             if not f.kinks[i, j]:
                 work.outside[k] = -1
                 continue
             along, across = i * f.cell_x, j * f.cell_y
-            dx = f.x + f.cos * along - f.sin * across - p[0]
-            dy = f.y + f.sin * along + f.cos * across - p[1]
-            dz = f.heights[i, j] - p[2]
-            x = R[0, 0] * dx + R[1, 0] * dy + R[2, 0] * dz
-            y = R[0, 1] * dx + R[1, 1] * dy + R[2, 1] * dz
+            dx = f.x + f.cos * along - f.sin * across - px
+            dy = f.y + f.sin * along + f.cos * across - py
+            dz = f.heights[i, j] - pz
+            x = xx * dx + yx * dy + zx * dz
+            y = xy * dx + yy * dy + zy * dz
             work.node[k, 0] = x
             work.node[k, 1] = y
-            work.node[k, 2] = -(R[0, 2] * dx + R[1, 2] * dy + R[2, 2] * dz)
+            work.node[k, 2] = -(xz * dx + yz * dy + zz * dz)
             outside = 0
             for e in range(n):
                 if _inside(vertices, n, e, x, y) < 0.0:
@@ -187,34 +210,40 @@ def _inside(vertices, n, e, x, y):
 @kernel
 def _is_face(R, i, ground):
     """Return whether triangle ``i`` exists, -1 for none, and is no riser under the sole."""
-    return i >= 0 and _along(R, i, ground) >= STEEPEST_FACE
+    return i >= 0 and _along(R, i, ground) >= FLATTEST_RISER
 
 
 @kernel
 def _crossings(R, vertices, n, ground, work):
     """List the grid points under the sole, and the crossings of edges of the field with those of the sole."""
-    w = work.window
-    columns = w[3] - w[2] + 1
+    i0, i1, j0, j1 = work.window
+    columns = j1 - j0 + 1
     total = 0
-    for i in range(w[0], w[1] + 1):
-        for j in range(w[2], w[3] + 1):
-            k = (i - w[0]) * columns + j - w[2]
-            if work.outside[k] < 0:
+    k = -1
+    for i in range(i0, i1 + 1):
+        for j in range(j0, j1 + 1):
+            k += 1
+            of_node = work.outside[k]
+            if of_node < 0:
                 continue
-            if work.outside[k] == 0:
+            if of_node == 0:
                 for e in range(6):
                     owner = _around(ground.field, i, j, e)
                     if _is_face(R, owner, ground):
-                        total = _add(work, total, k, k, 0.0, owner)
+                        for c in range(3):
+                            work.corner[total, c] = work.node[k, c]
+                        work.owner[total] = owner
+                        total += 1
                         break
             for e in range(3):
-                if (e != 1 and i == w[1]) or (e != 0 and j == w[3]):
+                if (e != 1 and i == i1) or (e != 0 and j == j1):
                     continue
                 m = k + (columns if e != 1 else 0) + (1 if e != 0 else 0)
-                if work.outside[m] < 0 or work.outside[k] & work.outside[m] or not work.outside[k] | work.outside[m]:
+                of_next = work.outside[m]
+                if of_next < 0 or of_node & of_next or not of_node | of_next:
                     continue
                 owner = _next_to_edge(R, i, j, e, ground)
-                t0, t1 = _clip(work, k, m, vertices, n)
+                t0, t1 = _clip(work, k, m, of_node | of_next, vertices, n)
                 if owner < 0 or t0 >= t1:
                     continue
                 if t0 > 0.0:
@@ -255,14 +284,17 @@ def _add(work, total, a, b, t, owner):
 
 
 @kernel
-def _clip(work, a, b, vertices, n):
-    """Return the shares of the way from node ``a`` to node ``b`` between which the edge is under the sole."""
+def _clip(work, a, b, outside, vertices, n):
+    """Return the shares of the way from node ``a`` to node ``b`` between which the edge is under the sole.
+
+    One of the two nodes is beyond the edges of the sole in ``outside``.
+    """
     t0, t1 = 0.0, 1.0
     for e in range(n):
+        if not outside >> e & 1:
+            continue
         of_a = _inside(vertices, n, e, work.node[a, 0], work.node[a, 1])
         of_b = _inside(vertices, n, e, work.node[b, 0], work.node[b, 1])
-        if of_a < 0.0 and of_b < 0.0:
-            return 1.0, 0.0
         if of_a < 0.0:
             t0 = max(t0, of_a / (of_a - of_b))
         elif of_b < 0.0:
@@ -285,7 +317,7 @@ def _under_vertices(R, p, vertices, n, total, ground, work):
                 last = i
                 break
             along = _along(R, i, ground)
-            if along < STEEPEST_FACE:
+            if along < FLATTEST_RISER:
                 last = -1
                 break
             gap = height_above(ground, i, x, y, z) / along

@@ -80,7 +80,7 @@ def assemble(sim: Core, plant: Robot, events: bool) -> tuple[Steps, tuple[Partic
         budget = dynamics.projection.budget
         objects = Objects(config.objects, sim.robot, sim.ground, sim.physics_dt, friction, budget)
     touching: Touching | None = None
-    if shapes:
+    if shapes or len(dynamics.bodies.point):
         of_bodies = sim.hardware.body_friction, sim.hardware.body_restitution
         sides = None if objects is None else objects.sides
         touching = Touching(plant, dynamics, sim.solver, sim.ground, *of_bodies, sides)

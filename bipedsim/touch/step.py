@@ -280,7 +280,7 @@ class Touching:
             lowest[points] = lowest_point(data.oMi[int(joint)], *shape)
         depths = self._surface.depth(lowest, SUNK)
         deepest: dict[str, float] = {}
-        for p in np.flatnonzero(depths > 0.0):
+        for p in np.flatnonzero((depths > 0.0) & (bodies.shape >= 0)):
             name = self._links[bodies.shape[p]]
             deepest[name] = max(deepest.get(name, 0.0), float(depths[p]))
         return deepest

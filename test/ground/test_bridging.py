@@ -67,10 +67,10 @@ def test_the_face_is_the_nearest_of_all_planes_above_the_ground(
     corners = foot.work.corner[: foot.work.corners[0]]
     expected = nearest_slope(corners)
     found = float(np.hypot(foot.work.face[0], foot.work.face[1]))
-    member = foot.work.member[: foot.work.corners[0]]
+    members = foot.work.members[: foot.work.n_members[0]]
     above = corners[:, 2] - (foot.work.face[2] - corners[:, :2] @ foot.work.face[:2])
     assert above.min() >= -3.0 * FLUSH, "no corner is above the face"
-    assert np.abs(above[member]).max() <= 2.0 * FLUSH
+    assert np.abs(above[members]).max() <= 2.0 * FLUSH
     assert found <= expected + 2e-3, "no plane is nearer to the sole"
 
 

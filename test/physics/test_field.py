@@ -195,3 +195,56 @@ def test_objects_are_refused() -> None:
     with pytest.raises(ConfigError) as caught:
         Simulator(load_robot("biped14"), rough(0.01), objects=(ObjectConfig(),))
     assert caught.value.place == "objects"
+
+
+STEP = 0.05
+"""Height of the step of :func:`riser` [m]."""
+
+
+def riser(slope: float) -> Ground:
+    """Return a floor, a riser of this slope from x = 0 on, and a platform of height ``STEP``."""
+    x = 0.01 * np.arange(-60, 61)
+    heights = np.clip(slope * x, 0.0, STEP)
+    return Ground(field=HeightField(np.repeat(heights[:, None], 121, axis=1), 0.01))
+
+
+@pytest.mark.parametrize("model", ["one_step", "exact", "lcp"])
+@pytest.mark.parametrize("slope", [1.0, 5.0])
+def test_a_riser_stops_a_brick(brick: Robot, model: str, slope: float) -> None:
+    """A brick that slides into a step stays in front of it, and no energy comes from the contact."""
+    sim = simulator(brick, model, riser(slope))
+    sim.reset(np.array([-0.2, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]), np.array([1.5, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    before, deepest, fastest = energy(sim), 0.0, 0.0
+    for _ in range(600):
+        sim.advance(np.zeros(0))
+        after = energy(sim)
+        assert after - before <= RECOVERY * max(sim.contact.impulse[0, 2], 0.0) + 2e-3
+        before, deepest, fastest = after, max(deepest, depth(sim)), max(fastest, sim.q[2])
+    assert deepest < 2e-3
+    assert sim.q[0] + 0.1 < STEP / slope
+    assert fastest < STEP
+
+
+@pytest.mark.parametrize("model", ["one_step", "lcp"])
+def test_a_riser_stops_a_brick_as_in_mujoco(brick: Robot, model: str) -> None:
+    """The brick ends in front of the step, where MuJoCo has it on the same height field."""
+    mujoco = pytest.importorskip("mujoco")
+    slope, start, speed = 2.0, -0.2, 1.5
+    ground = riser(slope)
+    assert ground.field is not None
+    elevation = " ".join(f"{z:.9g}" for z in ground.field.heights.T.ravel())
+    xml = f"""<mujoco><option timestep="0.0002"/><asset><hfield name="h" nrow="121" ncol="121" size="0.6 0.6 {STEP} 0.1"
+        elevation="{elevation}"/></asset><worldbody><geom type="hfield" hfield="h" friction="0.6" condim="3"/>
+        <body name="brick" pos="{start} 0 {HEIGHT}"><freejoint/>
+        <inertial pos="0 0 0" mass="{MASS}" diaginertia="{INERTIA[0]} {INERTIA[1]} {INERTIA[2]}"/>
+        <geom type="box" size="0.1 0.05 {HEIGHT}" friction="0.6" condim="3"/></body></worldbody></mujoco>"""
+    m = mujoco.MjModel.from_xml_string(xml)
+    d = mujoco.MjData(m)
+    d.qvel[0] = speed
+    sim = simulator(brick, model, ground)
+    sim.reset(np.array([start, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]), np.array([speed, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    run(sim, 1.0)
+    while d.time < 1.0:
+        mujoco.mj_step(m, d)
+    assert np.abs(sim.v).max() < 0.01
+    assert sim.q[0] == pytest.approx(d.qpos[0], abs=0.01)
