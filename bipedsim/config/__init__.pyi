@@ -53,6 +53,7 @@ from .read import (
     read_xml as read_xml,
     read_yaml as read_yaml,
     together as together,
+    valid_part as valid_part,
     yaml_value as yaml_value,
 )
 from .run import RunConfig as RunConfig

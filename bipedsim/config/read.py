@@ -112,6 +112,27 @@ def from_mapping(cls: type[T], values: Mapping[str, Any] | None, where: str, fol
     return result
 
 
+def valid_part(cls: type[T], values: Mapping[str, Any], where: str) -> tuple[T, frozenset[str], list[ConfigError]]:
+    """Build the dataclass ``cls`` from the valid keys, for a caller that raises these errors with its own.
+
+    Args:
+        cls, values, where: As for :func:`from_mapping`.
+
+    Returns:
+        The dataclass, with defaults for wrong and missing keys; the names of these keys; and all errors.
+    """
+    reader = _ConfigReader(where, None)
+    arguments: dict[str, Any] = {}
+    for name, value in values.items():
+        before = len(reader.faults)
+        found = reader.arguments(cls, {name: value}, "")
+        if len(reader.faults) == before:
+            arguments |= found
+    missing = reader.missing(cls, values, "")
+    known = {field.name for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    return cls(**arguments), frozenset(known & {*values} - {*arguments}) | missing, reader.faults
+
+
 def from_file(cls: type[T], path: Path) -> T:
     """Build the dataclass ``cls`` from a YAML file; paths in it are relative to its folder.
 
@@ -157,6 +178,18 @@ class _ConfigReader:
     def build(self, cls: type[Any], values: Mapping[str, Any], key: str) -> Any:
         """Return a filled ``cls``, or ``_WRONG`` if there are errors."""
         before = len(self.faults)
+        arguments = self.arguments(cls, values, key)
+        self.missing(cls, values, key)
+        if len(self.faults) > before:
+            return _WRONG
+        result = cls(**arguments)
+        for problem in getattr(result, "problems", tuple)():
+            fault = problem if isinstance(problem, ConfigError) else ConfigError(problem)
+            self.faults.append(fault.within(self._at(key)))
+        return result
+
+    def arguments(self, cls: type[Any], values: Mapping[str, Any], key: str) -> dict[str, Any]:
+        """Return the values for the fields of ``cls``; wrong ones are ``_WRONG``, or contain it."""
         fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
         hints = _hints(cls)  # type: ignore[arg-type]
         arguments: dict[str, Any] = {}
@@ -165,16 +198,15 @@ class _ConfigReader:
                 self.faults.append(UnknownNameError("parameter", str(name), fields, self._at(key)))
             elif not (value is None and _may_be_left_empty(hints[name])):
                 arguments[name] = self.value(value, hints[name], f"{key}.{name}" if key else name, fields[name])
-        for name, field in fields.items():
-            if field.metadata.get("required") and values.get(name) in (None, "", [], {}):
-                self.faults.append(ConfigError("this key is missing", self._at(f"{key}.{name}" if key else name)))
-        if len(self.faults) > before:
-            return _WRONG
-        result = cls(**arguments)
-        for problem in getattr(result, "problems", tuple)():
-            fault = problem if isinstance(problem, ConfigError) else ConfigError(problem)
-            self.faults.append(fault.within(self._at(key)))
-        return result
+        return arguments
+
+    def missing(self, cls: type[Any], values: Mapping[str, Any], key: str) -> frozenset[str]:
+        """Report the required fields of ``cls`` that have no value, and return their names."""
+        required = [field.name for field in dataclasses.fields(cls) if field.metadata.get("required")]
+        names = [name for name in required if values.get(name) in (None, "", [], {})]
+        for name in names:
+            self.faults.append(ConfigError("this key is missing", self._at(f"{key}.{name}" if key else name)))
+        return frozenset(names)
 
     def value(self, value: Any, kind: Any, key: str, field: dataclasses.Field[Any]) -> Any:
         """Return ``value`` converted to ``kind``, or ``_WRONG`` if it is invalid."""

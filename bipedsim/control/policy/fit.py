@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -115,7 +116,22 @@ class ResolvedPolicy:
         return any(own.values is term.values for part in inputs for own in part.terms)
 
 
-def fit(config: PolicyConfig, where: str, robot: Robot, dt: float) -> ResolvedPolicy:
+NEEDS = {
+    **{key: {"joints"} for key in ("default", "stiffness", "damping", "action")},
+    "encoders": {"joints", "action"},
+    "observations": {"joints", "action", "encoders"},
+}
+"""Key of a deployment file to the keys without which its values cannot be checked."""
+
+
+def fit(
+    config: PolicyConfig,
+    where: str,
+    robot: Robot,
+    dt: float,
+    unread: frozenset[str] = frozenset(),
+    faults: Sequence[ConfigError] = (),
+) -> ResolvedPolicy:
     """Resolve a policy for a robot.
 
     Args:
@@ -123,15 +139,28 @@ def fit(config: PolicyConfig, where: str, robot: Robot, dt: float) -> ResolvedPo
         where: Name of the file, for messages.
         robot: The robot.
         dt: Control period [s].
+        unread: Keys of the file that are wrong or missing; values that depend on them are not checked.
+        faults: Their errors.
 
     Raises:
-        ConfigError: The file does not fit; the message lists all mismatches.
+        ConfigError: The file does not fit, or there are ``faults``; the message lists all of them.
     """
     fitter = _Fitter(config, where, robot)
     fitted = fitter.resolve(dt)
-    together(fitter.faults)
+    found = (one for fault in fitter.faults for one in fault.faults or (fault,))
+    together([*faults, *(fault for fault in found if not unread & _needed(fault, where))])
     assert fitted is not None
     return fitted
+
+
+def _needed(fault: BipedSimError, where: str) -> set[str]:
+    """Return the keys on which an error depends; errors of networks have the place of the network's file."""
+    place = str(fault.place)
+    inside = place.removeprefix(f"{where}: ")
+    if inside == place:
+        return {"network", "input", "output", "states"}
+    key = re.split(r"[.\[]", inside)[0]
+    return {key} | NEEDS.get(key, set())
 
 
 @dataclass
@@ -213,7 +242,9 @@ class _Fitter:
     def _numbers(
         self, values: PerJoint | None, joints: Sequence[str], key: str, otherwise: float, low: float = -np.inf
     ) -> list[float]:
-        """Return one number per joint; ``otherwise`` for joints missing from a mapping."""
+        """Return one number per joint; ``otherwise`` for joints missing from a mapping, and without values."""
+        if values is None:
+            return [otherwise] * len(joints)
         if isinstance(values, list):
             if len(values) != len(joints):
                 self._fault(key, f"{len(values)} numbers for {len(joints)} joints ({', '.join(joints)})")

@@ -61,9 +61,9 @@ class PolicyController:
             raise ConfigError("the deployment file is needed: --set file=PATH", "controller 'policy': file")
         path = _find(params.file, robot)
         network = _find(params.network, robot) if params.network else None
-        config = read_deployment(path, robot, network, params.period)
+        config, unread, faults = read_deployment(path, robot, network, params.period)
         self.config = config
-        self._fitted: ResolvedPolicy = fit(config, str(path), robot, dt)
+        self._fitted: ResolvedPolicy = fit(config, str(path), robot, dt, unread, faults)
         fitted = self._fitted
         _warn_of_damping(robot, fitted, str(path))
         self._base = BaseSensor(robot)

@@ -49,6 +49,34 @@ def test_everything_that_does_not_fit_is_told_at_once(tmp_path: Path) -> None:
     }
 
 
+def test_wrong_keys_and_wrong_values_are_told_at_once(tmp_path: Path) -> None:
+    """Values are also checked where other keys have a wrong type, or do not exist."""
+    error = refused(
+        tmp_path,
+        dt=3e-3,
+        speed=1.0,
+        clip="wide",
+        damping=None,
+        default={JOINTS[3]: 9.0},
+        stiffness=[1.0, 2.0],
+        observations=[{"term": "projected_grav"}],
+    )
+    assert faults_of(error) == {
+        (str(tmp_path / "deploy.yaml"), "'speed'"),
+        ("clip", "'wide'"),
+        ("damping", "None"),
+        ("default", "None"),
+        ("stiffness", "None"),
+        ("period", "None"),
+        ("observations[0]", "'projected_grav'"),
+    }
+
+
+def test_nothing_is_said_of_values_that_need_a_wrong_key(tmp_path: Path) -> None:
+    error = refused(tmp_path, joints=3)
+    check_fields(error, place="joints", value=3)
+
+
 def test_a_network_of_another_size(tmp_path: Path) -> None:
     terms = [{"term": "joint_pos", "history": 2}, {"term": "clock"}]
     check_fields(refused(tmp_path, observations=terms, frames={"count": 2}), place="observations")

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bipedsim.config import from_mapping, read_yaml
+from bipedsim.config import read_yaml, valid_part
 from bipedsim.control.policy.config import MINIMAL, PolicyConfig
 from bipedsim.control.policy.network import NETWORKS
 from bipedsim.control.policy.readers import (
@@ -63,7 +63,21 @@ DEEPEST = 8
 """Largest depth to which files may extend each other."""
 
 
-def read_deployment(path: Path, robot: Robot, network: Path | None = None, period: float = 0.0) -> PolicyConfig:
+class Deployment(NamedTuple):
+    """Content of a deployment file.
+
+    Attributes:
+        config: The valid keys, and defaults for the others.
+        unread: Names of wrong or missing keys.
+        faults: Their errors, which the caller raises together with its own.
+    """
+
+    config: PolicyConfig
+    unread: frozenset[str]
+    faults: list[ConfigError]
+
+
+def read_deployment(path: Path, robot: Robot, network: Path | None = None, period: float = 0.0) -> Deployment:
     """Read a deployment file of any known format.
 
     Args:
@@ -73,14 +87,14 @@ def read_deployment(path: Path, robot: Robot, network: Path | None = None, perio
         period: Time between two updates [s], to replace the file's; 0 uses the file's.
 
     Raises:
-        ConfigError: The file cannot be read, has no known format, or has a wrong value.
+        ConfigError: The file cannot be read, or has no known format.
     """
     values = _translated(path, robot, 0)
     if network is not None:
         values["network"] = str(network)
     if period:
         values["period"] = period
-    return from_mapping(PolicyConfig, values, str(path))
+    return Deployment(*valid_part(PolicyConfig, values, str(path)))
 
 
 @contextmanager

@@ -435,7 +435,7 @@ def test_mjlab_height_scan(tmp_path: Path) -> None:
     names = {"observation_names": "projected_gravity,height_scan"}
     for scale, further in ((0.2, {}), (0.5, {"observation_terms_scale": "1.000,0.500"})):
         file = Plain(190, 14).save(tmp_path / "mjlab.onnx", metadata(**names, **further))
-        scan = read_deployment(file, biped()).observations[1]
+        scan = read_deployment(file, biped()).config.observations[1]
         assert (scan.term, scan.scale, scan.offset) == ("height_scan", scale, 0.0)
 
 
