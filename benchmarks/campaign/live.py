@@ -138,6 +138,7 @@ class Plant:
                 "robot": args.robot,
                 "rate": args.rate,
                 "rate_check": "warn",
+                "wait_for_recorder": True,
                 "seed": args.seed,
                 # The robot stands on while its controller restarts.
                 "timeout_mode": "stiff",
