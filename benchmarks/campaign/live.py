@@ -8,6 +8,7 @@ changes. Each segment between two starts of the simulator must repeat to the bit
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import re
@@ -131,11 +132,13 @@ class Plant:
     def __init__(self, folder: Path, args: argparse.Namespace) -> None:
         self._folder = folder
         self._parameters: dict[str, dict[str, Any]] = {
-            RECORDER: {"output": str(folder / "bag"), "robot": args.robot},
+            # As in a launch in real time.
+            RECORDER: {"output": str(folder / "bag"), "robot": args.robot, "priority": 25},
             SIM: {
                 "robot": args.robot,
                 "rate": args.rate,
                 "rate_check": "warn",
+                "wait_for_recorder": True,
                 "seed": args.seed,
                 # The robot stands on while its controller restarts.
                 "timeout_mode": "stiff",
@@ -285,6 +288,13 @@ def judge_segment(bag: Path, number: int) -> dict[str, Any]:
         warnings.simplefilter("always")
         run = load_recording(bag, number)
     faults = [str(one.message) for one in caught if issubclass(one.category, IncompleteWarning)]
+    if not run.run:
+        # Another robot in the domain, or a lost message.
+        faults.append("the recording lacks the description of the run")
+        return {"segment": number, "simulated_s": float(run.t[-1]), "ticks": None, "fell_at_s": None, "repeated": 0} | {
+            "faults": faults,
+            "changes": run.changes,
+        }
     ticks = np.rint(run.t / run.run["control_dt"]).astype(int)
     gaps = int(np.maximum(np.diff(ticks) - 1, 0).sum())
     if gaps:
@@ -357,6 +367,12 @@ def judge(plant: Plant, changer: Changer, folder: Path) -> dict[str, Any]:
         for life in lives
         if (life["growth_mb"] or 0.0) > GROWTH_MB
     ]
+    statistics = [
+        json.loads(path.read_text())
+        for number, life in enumerate(plant.lives)
+        if life.name == SIM and (path := folder / f"{number}_stats.json").exists()
+    ]
+    faults += [f"{SIM}: {warning}" for counted in statistics for warning in counted["warnings"] or ()]
     for segment in segments:
         segment["changes"] = len(segment["changes"])
     return {
@@ -366,6 +382,7 @@ def judge(plant: Plant, changer: Changer, folder: Path) -> dict[str, Any]:
         "recorded_changes": found,
         "lives": lives,
         "segments": segments,
+        "statistics": statistics,
         "faults": faults,
     }
 
@@ -391,6 +408,19 @@ def _text(figures: dict[str, Any]) -> str:
         {name: value if name != "faults" else "; ".join(value) for name, value in segment.items()}
         for segment in figures["segments"]
     ]
+    punctual = [
+        {
+            "simulated_s": counted["duration_s"],
+            "real_time_factor": counted["real_time_factor"],
+            "ticks": counted["ticks"],
+            "late ticks": counted["overruns"],
+            "ticks without a command": counted["missed_commands"],
+            "command timeouts": counted["command_timeouts"],
+            "lateness p99 [us]": counted["lateness_us"]["p99"],
+            "round trip p99 [us]": counted["round_trip_us"]["p99"],
+        }
+        for counted in figures["statistics"]
+    ]
     counts = ", ".join(f"{name} {value}" for name, value in figures["counts"].items())
     lines = [
         "# A long run with changing gains and restarting nodes\n",
@@ -399,6 +429,8 @@ def _text(figures: dict[str, Any]) -> str:
         table(grouped),
         "Segments between two starts of the simulator, repeated by `bipedsim replay`:\n",
         table(segments),
+        f"Times of each life of the simulator, at a load of {figures['load'][2]:.1f} (15 minutes):\n",
+        table(punctual),
         "Not as it should be:\n",
         *([f"- {fault}" for fault in figures["faults"]] or ["- nothing"]),
     ]

@@ -29,9 +29,11 @@ class ControllerStop:
     @classmethod
     def of(cls, guard: Guard) -> ControllerStop | None:
         """Return the stop of the controller that ``guard`` hosts; None while the controller runs."""
-        if guard.fell_at is None or guard.reason is None:
+        # The thread of the loop may reset the guard meanwhile, so each attribute is read once.
+        fell_at, reason = guard.fell_at, guard.reason
+        if fell_at is None or reason is None:
             return None
-        return cls(guard.fell_at, str(guard.reason), guard.reason.kind)
+        return cls(fell_at, str(reason), reason.kind)
 
     @classmethod
     def recorded(cls, recording: Recording) -> ControllerStop | None:

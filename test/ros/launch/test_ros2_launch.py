@@ -17,6 +17,7 @@ import pytest
 pytest.importorskip("launch_ros", reason="launch_ros is not installed; it comes with a ROS 2 installation")
 
 from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
+from paths import ROOT
 from ros_domains import Domain
 
 from bipedsim.recording import load_recording
@@ -38,8 +39,9 @@ PATIENCE_S = 240.0
 
 
 def environment() -> dict[str, str]:
-    # The installed package is under test and not the checkout.
-    return {name: value for name, value in DOMAIN.environment().items() if name != "PYTHONPATH"}
+    # The installed package is under test and not the checkout. A ROS 2 installation is itself on this path.
+    others = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry and Path(entry) != ROOT]
+    return {**DOMAIN.environment(), "PYTHONPATH": os.pathsep.join(others)}
 
 
 def ros2_launch(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
