@@ -13,6 +13,7 @@ import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -194,7 +195,7 @@ def record(robot: Robot, spec: Any, joints: Sequence[str], seconds: float, rng: 
     return run
 
 
-def by_sysid(robot: Robot, spec: Any, joints: Sequence[str], run: Recording, window: float) -> Answer:
+def by_sysid(robot: Robot, spec: Any, run: Recording, joints: Sequence[str], window: float) -> Answer:
     """Identify with the toolbox: least squares over rollouts of ``window`` [s] from the measured states."""
     begin = time.perf_counter(), time.process_time()
     model = spec.compile()
@@ -330,9 +331,7 @@ def main() -> None:
     joints = [name for name in robot.joint_names if name.startswith(SIDE)]
     programs: dict[str, Callable[[Any, Recording], Answer]] = {
         **{
-            f"mujoco.sysid, rollouts of {window:g} s": lambda spec, run, window=window: by_sysid(
-                robot, spec, joints, run, window
-            )
+            f"mujoco.sysid, rollouts of {window:g} s": partial(by_sysid, robot, joints=joints, window=window)
             for window in args.windows
         },
         "identify, the hidden numbers": lambda spec, run: by_identify(robot, joints, run, True),
