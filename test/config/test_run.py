@@ -43,6 +43,7 @@ OTHERS = {
     ("bipedsim_ros/bench/bare.py", "--robot"),
     ("bipedsim_ros/bench/bare.py", "--rate"),  # of a node without a run
     ("bipedsim_ros/contract/check_robot.py", "--duration"),  # how long to listen
+    ("bipedsim_studies/push_map/settings.py", "hardware"),  # of several robots
 }
 
 

@@ -171,12 +171,6 @@ def test_what_is_no_file_is_not_waited_for(
     assert "bag_0.mcap: not a regular file" in said if not bag else "bag_0.mcap: " in said
 
 
-def test_a_table_is_no_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "run.csv").write_bytes(b"t[s]\n0.001\n\xff\0")
-    assert main(["plot", str(tmp_path / "run.csv")]) == EXIT_USAGE
-    assert "run.csv: not an MCAP file" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("command", ["plot", "export", "animate"])
 @pytest.mark.parametrize("path", ["/", "..", "."])
 def test_a_folder_without_a_name_is_an_error_like_others(
