@@ -6,6 +6,7 @@ import argparse
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING
 
 from bipedsim_studies.study import add_output, add_parallel, add_settings, in_settings, output, parallel, read_settings
@@ -95,6 +96,16 @@ def _range_lines(result: PushMap, places: Sequence[int]) -> Iterator[str]:
     at = " to ".join(dict.fromkeys(f"{time:g}" for time in (min(begins), max(begins))))
     feet = " and ".join(first.stance.feet)
     yield f"{first.settings.scenario}: pushed at t = {at} s{_phase(first)}, on {feet}; {len(places)} robots"
-    for impulses in result.ranges(places):
-        line = f"  {impulses.name:10} {impulses.least:6.1f} to {impulses.most:6.1f} N.s, median {impulses.median:6.1f}"
-        yield line + f"; least with {result.situations[impulses.weakest].settings.hardware}"
+    masses = [result.situations[i].stance.mass for i in places]
+    for entries in result.across(places):
+        impulses = [entry.threshold.survived for entry in entries]
+        least, most = min(impulses), max(impulses)
+        velocities = [impulse / mass for impulse, mass in zip(impulses, masses, strict=True)]
+        line = f"  {entries[0].name:10} {least:6.1f} to {most:6.1f} N.s, median {median(impulses):6.1f}"
+        line += f"  {min(velocities):6.3f} to {max(velocities):6.3f} m/s"
+        for limit, text in (("bound", "m omega d"), ("capture", "the impulse that steps can catch")):
+            limits = [getattr(entry, limit) for entry in entries]
+            if all(limits):
+                shares = [impulse / each for impulse, each in zip(impulses, limits, strict=True)]
+                line += f", {min(shares):.0%} to {max(shares):.0%} of {text}"
+        yield line + f"; least with {result.situations[places[impulses.index(least)]].settings.hardware}"

@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bipedsim.view import FOOT_COLOURS, STYLE, TOTAL_COLOUR, picture
-from bipedsim_studies.push_map.push_map import SYMBOLS, PushMap, Range
+from bipedsim_studies.push_map.push_map import SYMBOLS, PushMap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from bipedsim_studies.push_map.trial import Situation
 
 LABEL_AWAY = 11.0
 """Distance from a point to its label [pt]."""
@@ -46,10 +49,11 @@ def plot(push_map: PushMap, path: Path) -> None:
             if not situation.walking:
                 circle = np.linspace(0.0, 2.0 * math.pi, 721)
                 bound = [situation.stance.bound(angle) for angle in circle]
-                label = "\n".join(["theoretical limit if the feet do not move: m ω d", *SYMBOLS])
+                limit = f"theoretical limit if the feet do not move: m ω d{_of_first(situation, places)}"
+                label = "\n".join([limit, *SYMBOLS])
                 axes.plot(circle, bound, color=TOTAL_COLOUR, linestyle="--", label=label)
             at = f"{situation.settings.scenario}, t = {situation.at:g} s, on {' and '.join(situation.stance.feet)}"
-            _draw_map(axes, list(push_map.ranges(places)), colour, _label(at, places))
+            _draw_map(axes, push_map, places, colour, _label(at, places), shares=False)
         axes.set_ylim(0.0, HEADROOM * axes.get_ylim()[1])
         _name_directions(axes, push_map)
         _write_impulses(axes, push_map)
@@ -61,24 +65,33 @@ def _closed(values: Sequence[float]) -> list[float]:
     return [*values, values[0]]
 
 
-def _draw_map(axes: Axes, ranges: Sequence[Range], colour: str, label: str, unit: float = 1.0) -> None:
+def _draw_map(axes: Axes, push_map: PushMap, places: Sequence[int], colour: str, label: str, shares: bool) -> float:
     """Draw the area that the robot recovers from; for several robots, the least and the largest one and the median.
 
     Args:
         axes: Polar axes.
-        ranges: Impulses of each direction [N.s].
+        push_map: The map.
+        places: Situations that differ only in the hardware.
         colour: Colour of the area.
         label: Text in the legend.
-        unit: Impulse that is drawn as 1 [N.s].
+        shares: Whether to draw the shift of the DCM in leg lengths of each robot, and not the impulse [N.s].
+
+    Returns:
+        The largest value.
     """
-    turn = _closed([each.angle for each in ranges])
-    least, median, most = (
-        _closed([value / unit for value in values])
-        for values in zip(*((each.least, each.median, each.most) for each in ranges), strict=True)
-    )
+    values = [
+        [
+            push_map.share(i, entry.threshold.survived) if shares else entry.threshold.survived
+            for i, entry in zip(places, entries, strict=True)
+        ]
+        for entries in push_map.across(places)
+    ]
+    turn = _closed([entry.angle for entry in push_map.directions[places[0]]])
+    least, middle, most = (_closed([function(each) for each in values]) for function in (min, median, max))
     axes.fill(turn, least, color=colour, alpha=0.12)
     axes.vlines(turn, least, most, color=colour, alpha=0.4, linewidth=5.0)
-    axes.plot(turn, median, color=colour, marker="o", markersize=4, label=label)
+    axes.plot(turn, middle, color=colour, marker="o", markersize=4, label=label)
+    return max(most)
 
 
 def _plot_phases(push_map: PushMap, path: Path) -> None:
@@ -101,15 +114,14 @@ def _plot_phases(push_map: PushMap, path: Path) -> None:
             axes = figure.add_subplot(rows, columns, number + 1, projection="polar")
             panels.append(axes)
             axes.set_theta_zero_location("N")  # type: ignore[attr-defined]
-            entries, ranges = push_map.directions[i], list(push_map.ranges(places))
-            unit = 1.0 / push_map.share(i, 1.0)
-            _draw_map(axes, ranges, FOOT_COLOURS[0], _label("recovers", places), unit)
+            entries = push_map.directions[i]
+            most = _draw_map(axes, push_map, places, FOOT_COLOURS[0], _label("recovers", places), shares=True)
             limits = [push_map.share(i, entry.capture) for entry in entries if entry.capture is not None]
             turn = _closed([entry.angle for entry in entries])
             if len(limits) == len(entries):
-                label = "what steps can catch in theory"
+                label = f"what steps can catch in theory{_of_first(situation, places)}"
                 axes.plot(turn, _closed(limits), color=TOTAL_COLOUR, linestyle="--", label=label)
-            largest = max(largest, *(each.most / unit for each in ranges), *limits)
+            largest = max(largest, most, *limits)
             named = [entry.name if round(math.degrees(entry.angle)) % 90 == 0 else "" for entry in entries]
             axes.set_xticks(turn[:-1], named)
             axes.tick_params(labelsize=7)
@@ -123,6 +135,11 @@ def _plot_phases(push_map: PushMap, path: Path) -> None:
             axes.set_ylim(0.0, HEADROOM * largest)
         handles, labels = panels[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower left")
+
+
+def _of_first(situation: Situation, places: Sequence[int]) -> str:
+    """Return the hardware of the robot whose limit is drawn, if there are several robots."""
+    return f", with {situation.settings.hardware}" if len(places) > 1 else ""
 
 
 def _label(text: str, places: Sequence[int]) -> str:
@@ -148,9 +165,10 @@ def _write_impulses(axes: Axes, push_map: PushMap) -> None:
     """Label the medians: the largest value of each direction outside, the smallest inside, others at the side."""
     points: dict[float, list[tuple[float, str]]] = {}
     for number, places in enumerate(push_map.variants()):
-        for each in push_map.ranges(places):
+        for entries in push_map.across(places):
             colour = FOOT_COLOURS[number % len(FOOT_COLOURS)]
-            points.setdefault(each.angle, []).append((each.median, colour))
+            middle = median(entry.threshold.survived for entry in entries)
+            points.setdefault(entries[0].angle, []).append((middle, colour))
     for angle, values in points.items():
         values.sort(reverse=True)
         for rank, (impulse, colour) in enumerate(values):

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from statistics import median
 from typing import Any
 
 from bipedsim.config import ProgressBar
@@ -42,25 +41,6 @@ class Direction:
     threshold: Threshold
     bound: float | None
     capture: float | None = None
-
-
-@dataclass(frozen=True)
-class Range:
-    """Survived impulses in one direction of situations that differ only in the hardware.
-
-    Attributes:
-        name: Name of the direction.
-        angle: Angle from the heading to the left [rad].
-        least, median, most: The impulses [N.s].
-        weakest: Index of the situation with the least impulse.
-    """
-
-    name: str
-    angle: float
-    least: float
-    median: float
-    most: float
-    weakest: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,13 +78,9 @@ class PushMap:
             counts[of_run] += 1
         return list(groups.values())
 
-    def ranges(self, places: Sequence[int]) -> Iterator[Range]:
-        """Yield the range of the survived impulses in each direction of one group of :meth:`variants`."""
-        for entries in zip(*(self.directions[i] for i in places), strict=True):
-            impulses = [entry.threshold.survived for entry in entries]
-            least = min(impulses)
-            weakest = places[impulses.index(least)]
-            yield Range(entries[0].name, entries[0].angle, least, median(impulses), max(impulses), weakest)
+    def across(self, places: Sequence[int]) -> Iterator[tuple[Direction, ...]]:
+        """Yield the results of each direction in the situations ``places`` of one group of :meth:`variants`."""
+        yield from zip(*(self.directions[i] for i in places), strict=True)
 
     def as_json(self) -> dict[str, Any]:
         """Return the push map as JSON values."""

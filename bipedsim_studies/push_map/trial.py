@@ -80,7 +80,7 @@ def situations(settings: RunConfig, at: float | None, phases: int = 0) -> tuple[
     run = Run(prepared)
     recording = _recorded(run, until, 1)
     falls = [at for at in (run.guard.fell_at, fall_time(recording, robot)) if at is not None]
-    description = f"scenario {prepared.scenario.name!r}: {robot.name}"
+    description = f"scenario {prepared.scenario.name!r}: {robot.name}{_with(settings)}"
     if falls:
         raise ConfigError(
             f"falls without a push at t = {min(falls):.3f} s; take another scenario or controller", description
@@ -140,9 +140,15 @@ def survives(situation: Situation, kind: PushKind, angle: float, impulse: float)
         if not controller_traceback(error):
             raise
         scenario = situation.settings.scenario
-        push_description = f"scenario {scenario!r}, pushed by {impulse:.4g} N.s at {math.degrees(angle):.0f} degrees"
+        of_push = f"pushed by {impulse:.4g} N.s at {math.degrees(angle):.0f} degrees"
+        push_description = f"scenario {scenario!r}{_with(situation.settings)}, {of_push}"
         raise ControllerError(f"{push_description}: {raised_line(error)}") from error
     return not run.guard.fallen and fall_time(recording, prepared.robot) is None
+
+
+def _with(settings: RunConfig) -> str:
+    """Return the hardware of a run for messages; empty for the default."""
+    return f" with {settings.hardware}" if settings.hardware else ""
 
 
 def _undisturbed(settings: RunConfig) -> Prepared:

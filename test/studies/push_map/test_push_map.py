@@ -204,14 +204,30 @@ def a_map_of(hardware: dict[str, float]) -> PushMap:
 def test_several_hardware_give_a_range(tmp_path: Path) -> None:
     found = a_map_of({"a.yaml": 22.0, "b.yaml": 18.0, "c.yaml": 24.0})
     assert found.variants() == [[0, 1, 2], [3, 4, 5]]
-    forward, backward = found.ranges([3, 4, 5])
-    assert (forward.least, forward.median, forward.most, forward.weakest) == (18.0, 22.0, 24.0, 4)
-    assert (backward.name, backward.angle, backward.least) == ("backward", math.pi, 19.0)
+    forward, backward = found.across([3, 4, 5])
+    assert [entry.threshold.survived for entry in forward] == [22.0, 18.0, 24.0]
+    assert {(entry.name, entry.angle) for entry in backward} == {("backward", math.pi)}
     drawn = Drawn(lambda path: plot(found, path), tmp_path)
     assert sum("3 robots" in text for text in drawn.texts) == 2
-    text = "\n".join(lines_of(found))
-    assert text.count("b.yaml") == 4
+    lines = [line for line in lines_of(found) if "b.yaml" in line]
+    assert [line.split()[:4] for line in lines[:2]] == [
+        ["forward", "18.0", "to", "24.0"],
+        ["backward", "19.0", "to", "25.0"],
+    ]
+    assert len(lines) == 4
     assert [where["hardware"] for where in found.as_json()["situations"][:3]] == ["a.yaml", "b.yaml", "c.yaml"]
+
+
+def test_each_robot_counts_with_its_own_mass(tmp_path: Path) -> None:
+    """Two robots that withstand the same change of velocity differ in the impulse, and not in J / (m omega L)."""
+    found = a_map_of({"a.yaml": 20.0, "b.yaml": 30.0})
+    stances = [replace(each.stance, mass=mass) for each, mass in zip(found.situations, [70, 105] * 2, strict=True)]
+    phased = tuple(replace(each, stance=one, phase=0.5) for each, one in zip(found.situations, stances, strict=True))
+    found = replace(found, situations=phased, legs=(0.9,) * 4)
+    forward = next(line for line in lines_of(found) if line.startswith("  forward"))
+    assert "0.286 to  0.286 m/s" in forward
+    drawn = Drawn(lambda path: plot(found, path), tmp_path)
+    assert any("2 robots" in text for text in drawn.texts)
 
 
 def test_situations_on_other_feet_are_not_compared() -> None:
