@@ -235,11 +235,8 @@ def _place(header: str, path: Path) -> _Place | None:
     owner, place = ("", _SUFFIXES.get(name)) if name in _SUFFIXES or found is None else found
     if place is None or bool(place.column.per) != bool(owner):
         return None
-    reserved = header.startswith((_READOUT, _OBJECT))
-    if reserved and place.column.per in _SENSORS:
-        return None
     if bracket and bracket + unit != place.unit:
-        if reserved:
+        if header.startswith((_READOUT, _OBJECT)):
             return None
         expected = place.unit or "no unit"
         message = f"has the unit [{unit}; convert the numbers to {expected}, or rename the column"
