@@ -185,6 +185,21 @@ def csv_blocks(path: Path) -> Iterator[Recording]:
         raise RecordingError("has no rows below the names", path)
 
 
+def has_columns_of_a_run(path: Path) -> bool:
+    """Return whether a CSV file is a table of a run: its first line has ``t[s]`` and a column of a joint, foot or IMU.
+
+    A table of a laboratory may have ``t[s]`` too.
+
+    Raises:
+        RecordingError: The file does not exist or cannot be read.
+    """
+    check_readable(path, RecordingError)
+    with path.open("rb") as file:
+        names = [name.strip() for name in file.readline().decode("utf-8-sig", "replace").split(",")]
+    ends = {f"{end}{place.unit}" for end, place in _SUFFIXES.items() if place.unit and place.column.per}
+    return "t[s]" in names and any(name.endswith(tuple(ends)) for name in names)
+
+
 def _blocks(lines: Any, table: _Table) -> Iterator[tuple[list[int], Array]]:
     """Yield the numbers of lines with their values (n, columns), for at most :data:`ROWS` lines without empty ones.
 

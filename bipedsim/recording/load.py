@@ -89,8 +89,8 @@ def _table_reader(path: Path) -> Callable[[Path], Iterator[Recording]] | None:
         RecordingError: The path is neither.
     """
     check_readable(path, RecordingError, directories=True)
-    if os.path.isfile(path) and path.suffix in _TABLES:
-        return _TABLES[path.suffix]
+    if os.path.isfile(path) and (suffix := path.suffix.lower()) in _TABLES:
+        return _TABLES[suffix]
     if find_bag(path) is None and (which := name_one(path, (".npz",))):
         raise RecordingError(f"neither a bag nor a run{which}", path)
     return None
