@@ -14,7 +14,7 @@ from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.numerics import Array
 from bipedsim.plates import CHANNELS, THRESHOLD, PlateSignals
 from bipedsim.recording import Recording, between, load_recording, nothing_between
-from bipedsim.recording.lab import LAB_SUFFIXES, read_trial
+from bipedsim.recording.lab import is_trial, read_trial
 
 WINDOW = 0.02
 """Window of the mean that gives the force after the short peak of an impact [s]."""
@@ -54,13 +54,13 @@ def load_plates(path: Path | str, start: float | None = None, stop: float | None
     Raises:
         RecordingError: The file cannot be read, or has no force plates.
     """
-    if Path(path).suffix.lower() in LAB_SUFFIXES:
+    if is_trial(path):
         return _load_trial(path, start, stop)
     recording = load_recording(path, start=start, stop=stop)
     if not recording.force_plates:
         raise RecordingError(
-            "the run had no force plates. Add `force_plates:` to its scenario (docs/force_plates.md), or plot the "
-            "forces under the feet with `bipedsim plot`",
+            "the run has no force plates; a .csv of a run never has them. Add `force_plates:` to its scenario "
+            "(docs/force_plates.md), or plot the forces under the feet with `bipedsim plot`",
             path,
         )
     return PlateRun(recording.force_plates, recording)

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="+",
         metavar="WALK",
-        help="runs (folder, .mcap, .npz) and laboratory files (.c3d, .mot, .csv, ...)",
+        help="runs (folder, .mcap, .npz, .csv) and laboratory files (.c3d, .mot, .csv, ...)",
     )
     parser.add_argument(
         "-o", "--output", type=Path, metavar="PNG", help="figure to write (default: next to the first WALK)"
@@ -74,10 +74,10 @@ def main(args: argparse.Namespace) -> int:
 def _gait(args: argparse.Namespace, path: Path, name: str) -> PlateGait:
     """Return the gait in a file; a run without force plates gets an ideal one for each foot."""
     from bipedsim.analysis import filtered, find_gait, ideal_plates, load_plates, load_run
-    from bipedsim.recording.lab import LAB_SUFFIXES
+    from bipedsim.recording.lab import is_trial
 
     ahead, weight, notes = "", float("nan"), tuple[str, ...]()
-    if path.suffix.lower() in LAB_SUFFIXES:
+    if is_trial(path):
         data = load_plates(path)
         plates, notes = list(data.plates.values()), tuple(f"{name}: {note}" for note in data.notes)
         ahead, weight = args.ahead or "", args.weight if args.weight is not None else weight

@@ -28,7 +28,13 @@ notes."""
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     parser.add_argument("recording", type=Path, help="folder of a run or bag, .mcap, .npz or .csv")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="file to write (default: next to RUN)")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="file to write, replaced if it exists (default: a new file next to RUN)",
+    )
     parser.add_argument(
         "--format",
         choices=(*SUFFIXES, *FORMATS),
@@ -62,8 +68,12 @@ def main(args: argparse.Namespace) -> int:
             raise ConfigError(f"-o {args.output}: {suffix} is not one of {known}. Use one of them, or pass --format")
         args.format = name_of.get(suffix, "columns")
         if suffix == SUFFIXES["columns"]:
-            print("note: -o FILE.csv has all recorded columns; --format csv writes wrenches, CoP, CoM and joints")
+            content = "-o FILE.csv has all recorded columns; --format csv writes wrenches, CoP, CoM and joints"
+            print(f"note: {content}. Pass --format columns to omit this note")
     output = output_beside(args.recording, args.output, suffixes[args.format])
+    if args.output is None and output.exists():
+        # The user has not named the file, which may be a log of another program.
+        raise ConfigError("exists. Pass -o with the name of the file to write, or delete it", f"output {output}")
     if args.frame is not None and args.format not in TABLES:
         unchanged = args.format in ("columns", *FORMATS)
         content = "contains the recorded values" if unchanged else "defines its own axes"

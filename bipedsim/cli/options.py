@@ -74,16 +74,17 @@ def output_beside(recording: Path, output: Path | None, suffix: str) -> Path:
     """Return the output path: next to the recording by default, and never the recording itself.
 
     Raises:
-        ConfigError: The output has the name or the suffix of a recording.
+        ConfigError: The output is the recording itself, or has the suffix of a recording.
     """
     if output is None:
         # For "." and "..", the folder's real name is used; the name of "/" is empty.
         folder_or_file = recording if recording.name.strip(".") else Path(os.path.realpath(recording))
         name = folder_or_file.stem if os.path.isfile(folder_or_file) else folder_or_file.name
         output = folder_or_file.with_name(name + suffix) if name else folder_or_file / f"run{suffix}"
-    protected = {".npz", ".mcap", ".yaml"} - {suffix}  # writers of bags do not overwrite
-    if output.suffix in protected or os.path.realpath(output) == os.path.realpath(recording):
-        raise ConfigError(f"--output {output}: this would overwrite a recording. Use a name that ends in {suffix}")
+    if os.path.realpath(output) == os.path.realpath(recording):
+        raise ConfigError("this is the recording itself. Pass -o with the name of another file", f"output {output}")
+    if output.suffix in {".npz", ".mcap", ".yaml"} - {suffix}:  # writers of bags do not overwrite
+        raise ConfigError(f"this may overwrite a recording. Use a name that ends in {suffix}", f"output {output}")
     return output
 
 

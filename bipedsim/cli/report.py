@@ -17,8 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="+",
         metavar="RUN",
-        help="folder of a run or bag, .mcap or .npz; with several runs of one robot, the report compares outcomes, "
-        "metrics and curves",
+        help="folder of a run or bag, .mcap, .npz or .csv; with several runs of one robot, the report compares "
+        "outcomes, metrics and curves",
     )
     parser.add_argument(
         "-o",

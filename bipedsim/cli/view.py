@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="RUN",
         nargs="?",
-        help="bag folder, .mcap, folder of a run, or .npz; default: the robot that runs in the ROS graph",
+        help="bag folder, .mcap, folder of a run, .npz or .csv; default: the robot that runs in the ROS graph",
     )
     add_span(parser)
     parser.add_argument(

@@ -1,5 +1,10 @@
 from . import schema as schema
-from .csv import CsvColumns as CsvColumns, CsvTable as CsvTable, export_csv as export_csv
+from .csv import (
+    CsvColumns as CsvColumns,
+    CsvTable as CsvTable,
+    export_csv as export_csv,
+    has_columns_of_a_run as has_columns_of_a_run,
+)
 from .files import write_text as write_text, writing as writing
 from .load import load_recording as load_recording, read_blocks as read_blocks
 from .plan import PLANNED as PLANNED, Plan as Plan, plan_of as plan_of, without_plan as without_plan

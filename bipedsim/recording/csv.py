@@ -6,8 +6,8 @@ The names of the columns follow from the schema, so logs of other programs can b
 from __future__ import annotations
 
 import csv
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from bipedsim.config import ProgressBar, check_readable
 from bipedsim.errors import RecordingError, some, warn_omitted
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, Flags
+from bipedsim.recording.bag import ROWS
 from bipedsim.recording.files import writing
 from bipedsim.recording.recording import Recording
 from bipedsim.recording.schema import COLUMNS, OBJECT_COMPONENTS, Column
@@ -24,7 +25,10 @@ from bipedsim.recording.schema import COLUMNS, OBJECT_COMPONENTS, Column
 _READOUT, _OBJECT = "readout_", "object_"
 """Prefixes of the columns of debug signals and of free objects."""
 _FORM = "a comma-separated table whose first line has the names of `bipedsim export` (docs/recording.md), such as t[s]"
-_TABLES = ("joint", "foot", "imu", "switch")
+_SENSORS = {"imu": "IMU", "switch": "contact switch"}
+_TABLES = ("joint", "foot", *_SENSORS)
+_LARGEST_INTEGER = 2.0**53
+"""Largest integer up to which all integers are exact in a cell read as a float."""
 
 
 class CsvColumns:
@@ -55,7 +59,7 @@ class CsvColumns:
 class CsvTable:
     """One wide CSV table: one row per tick, names with units in the first line, NaN as empty cells.
 
-    Columns without any recorded value are left out. All digits are written, so that :func:`load_csv` returns the same
+    Columns without any recorded value are left out. All digits are written, so that :func:`csv_blocks` returns the same
     bits.
 
     Args:
@@ -92,9 +96,12 @@ class CsvTable:
             formats.append("%r")
             blocks.append(rows.readouts.get(name, np.full(n, np.nan))[:, None])
         for name in self._columns.objects:
-            names += [f"{_OBJECT}{name}_{component}" for component in OBJECT_COMPONENTS]
+            names += _object_headers(name)
             formats += ["%r"] * len(OBJECT_COMPONENTS)
             blocks.append(rows.objects.get(name, np.full((n, len(OBJECT_COMPONENTS)), np.nan)))
+        if doubled := [name for name, count in Counter(names).items() if count > 1]:
+            message = f"would have several columns {some(doubled)}; rename readouts, objects or sensors of the run"
+            raise RecordingError(message, self._path)
         line = ",".join(formats) + "\n"
         begins = self._rows == 0
         with writing(self._path), self._path.open("w" if begins else "a", newline="", encoding="utf-8") as file:
@@ -142,18 +149,19 @@ class _Place(NamedTuple):
     unit: str
 
 
-def load_csv(path: Path) -> Recording:
-    """Read a table of :class:`CsvTable`, or one of another program with the same names.
+def csv_blocks(path: Path) -> Iterator[Recording]:
+    """Yield the rows of a table of :class:`CsvTable`, or of another program with the same names, block by block.
 
     The first line has the names. Only ``t[s]`` must be there; other columns and cells may be missing. Joints, feet and
-    sensors are in the order in which they appear. A name without a unit has the unit of the schema. Columns with other
-    names are left out; ``notes`` and a warning list them.
+    sensors are in the order in which they appear. A name without a unit has the unit of the schema, except that an
+    additional IMU needs a column with its unit. Columns with other names are left out; ``notes`` and a warning list
+    them. ``notes`` also list the sensors.
 
     Args:
         path: The file.
 
-    Returns:
-        The recording. The table names no robot, and contains no settings of a run.
+    Yields:
+        At least one row. The table names no robot, and contains no settings of a run.
 
     Raises:
         RecordingError: The file cannot be read, or a name, unit, number or time is wrong. The message says where.
@@ -162,21 +170,55 @@ def load_csv(path: Path) -> Recording:
         OmittedWarning: The table has columns with unknown names.
     """
     check_readable(path, RecordingError)
+    last = -np.inf
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            lines = list(csv.reader(file))
+            lines = csv.reader(file)
+            table = _Table(path, [name.strip() for name in next(lines, [])])
+            for numbers, values in _blocks(lines, table):
+                table.check(numbers, values, last)
+                last = float(values[-1, table.clock])
+                yield table.recording(values)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise RecordingError(f"cannot be read ({error}); expected {_FORM}", path) from error
-    names = [name.strip() for name in lines[0]] if lines else []
-    places = {name: _place(name, path) for name in names}
-    if doubled := [name for name in places if names.count(name) > 1]:
-        raise RecordingError(f"has several columns {some(doubled)}; remove all but one of each", path)
-    clock = next((name for name, place in places.items() if place is not None and place.column.name == "t"), None)
-    if clock is None:
-        raise RecordingError(f"lacks the column t[s]; found {some(names) or 'nothing'}. Expected {_FORM}", path)
-    table = dict(zip(names, _numbers(lines, names, path).T, strict=True))
-    _check_times(table[clock], lines, f"{path}: {clock}")
-    return _recording(path, table, {name: place for name, place in places.items() if place is not None})
+    if last == -np.inf:
+        raise RecordingError("has no rows below the names", path)
+
+
+def has_columns_of_a_run(path: Path) -> bool:
+    """Return whether a CSV file is a table of a run: its first line has ``t[s]`` and a column of a joint, foot or IMU.
+
+    A table of a laboratory may have ``t[s]`` too.
+
+    Raises:
+        RecordingError: The file does not exist or cannot be read.
+    """
+    check_readable(path, RecordingError)
+    with path.open("rb") as file:
+        names = [name.strip() for name in file.readline().decode("utf-8-sig", "replace").split(",")]
+    ends = {f"{end}{place.unit}" for end, place in _SUFFIXES.items() if place.unit and place.column.per}
+    return "t[s]" in names and any(name.endswith(tuple(ends)) for name in names)
+
+
+def _blocks(lines: Any, table: _Table) -> Iterator[tuple[list[int], Array]]:
+    """Yield the numbers of lines with their values (n, columns), for at most :data:`ROWS` lines without empty ones.
+
+    Args:
+        lines: A ``csv.reader`` after the first line.
+        table: The columns.
+    """
+    numbers: list[int] = []
+    values = np.empty((ROWS, len(table.columns)))
+    for line in lines:
+        if not any(line):
+            continue
+        if len(numbers) == ROWS:
+            yield numbers, values
+            numbers, values = [], np.empty_like(values)
+        values[len(numbers)] = table.row(line, lines.line_num)
+        numbers.append(lines.line_num)
+    if numbers:
+        yield numbers, values[: len(numbers)]
 
 
 def _suffixes() -> dict[str, _Place]:
@@ -194,13 +236,11 @@ _SUFFIXES = _suffixes()
 
 
 def _place(header: str, path: Path) -> _Place | None:
-    """Return the place of a column; None if its name is unknown.
+    """Return the place of a column by the end of its name; None if the schema has none.
 
     Raises:
         RecordingError: The unit is another one.
     """
-    if header.startswith((_READOUT, _OBJECT, "/")):
-        return None
     name, bracket, unit = header.partition("[")
     name = name.rstrip()
     # The longest end that the schema knows decides, because names of joints contain underscores too.
@@ -211,29 +251,171 @@ def _place(header: str, path: Path) -> _Place | None:
     if place is None or bool(place.column.per) != bool(owner):
         return None
     if bracket and bracket + unit != place.unit:
+        if header.startswith((_READOUT, _OBJECT)):
+            return None
         expected = place.unit or "no unit"
-        raise RecordingError(f"has the unit [{unit}; convert the numbers to {expected}", f"{path}: {header}")
+        message = f"has the unit [{unit}; convert the numbers to {expected}, or rename the column"
+        raise RecordingError(message, f"{path}: {header}")
     return place._replace(owner=owner)
 
 
-def _numbers(lines: Sequence[Sequence[str]], names: Sequence[str], path: Path) -> Array:
-    """Return the numbers (n, columns) of all lines but the first; empty cells are NaN.
+def _places(names: Iterable[str], path: Path) -> dict[str, _Place]:
+    """Return the names of columns that the schema knows, with their places.
 
     Raises:
-        RecordingError: A line has another number of cells, or a cell is no number.
+        RecordingError: A unit is another one.
     """
-    table = np.empty((sum(map(bool, lines[1:])), len(names)))
-    rows = ((number, line) for number, line in enumerate(lines[1:], 2) if line)
-    for row, (number, line) in zip(table, rows, strict=True):
-        if len(line) != len(names):
-            raise RecordingError(f"has {len(line)} cells, and the first line {len(names)}", f"{path}: line {number}")
+    found = {name: place for name in names if (place := _place(name, path)) is not None}
+    certain = {(place.column.per, place.owner) for name, place in found.items() if name.endswith("]")}
+    # Other quantities end in _qx or _wx too, and readouts in _joint_position, so these owners need a unit.
+    return {
+        name: place
+        for name, place in found.items()
+        if (place.column.per, place.owner) in certain
+        or not (place.column.per == "imu" or name.startswith((_READOUT, _OBJECT)))
+    }
+
+
+class _Table:
+    """Columns of a table, by the names in its first line.
+
+    Args:
+        path: The file.
+        names: The first line; empty names are allowed above empty cells.
+
+    Attributes:
+        columns: Names of the columns that the recording has.
+        clock: Index of the time in :attr:`columns`.
+
+    Raises:
+        RecordingError: A name or unit is wrong, or the time is missing.
+
+    Warns:
+        OmittedWarning: There are unknown names.
+    """
+
+    def __init__(self, path: Path, names: Sequence[str]) -> None:
+        self._path, self._names = path, names
+        self._objects = dict(_objects(names))
+        of_objects = {header for headers in self._objects.values() for header in headers}
+        topics = [name for name in names if name.startswith("/")]
+        self._places = _places([name for name in names if name not in of_objects.union(topics)], path)
+        readouts = [name for name in names if name.startswith((_READOUT, "/")) and name not in self._places]
+        self._readouts = {name: name.removeprefix(_READOUT) for name in readouts}
+        known = {*self._places, *self._readouts, *of_objects}
+        self._indices = [i for i, name in enumerate(names) if name in known]
+        self._unnamed = [i for i, name in enumerate(names) if not name]
+        self.columns = [names[i] for i in self._indices]
+        self._refuse_doubled()
+        clock = next((name for name, place in self._places.items() if place.column.name == "t"), None)
+        if clock is None:
+            shown = some([name for name in names if name]) or "nothing"
+            raise RecordingError(f"lacks the column t[s]; found {shown}. Expected {_FORM}", path)
+        self.clock = self.columns.index(clock)
+        self._owners = {
+            per: tuple(dict.fromkeys(place.owner for place in self._places.values() if place.column.per == per))
+            for per in _TABLES
+        }
+        self._notes = tuple(self._remarks([name for name in names if name and name not in known]))
+
+    def _refuse_doubled(self) -> None:
+        """Raise RecordingError if two columns contain the same number."""
+        canonical = {name: f"{_READOUT}{readout}" for name, readout in self._readouts.items()}
+        targets = [self._places.get(name) or canonical.get(name, name) for name in self.columns]
+        counts = Counter(targets)
+        if doubled := [name for name, target in zip(self.columns, targets, strict=True) if counts[target] > 1]:
+            raise RecordingError(
+                f"has several columns of the same number: {some(doubled)}; remove all but one", self._path
+            )
+
+    def _remarks(self, unknown: Sequence[str]) -> Iterator[str]:
+        """Yield the notes on sensors and on ``unknown`` columns, and warn of the latter."""
+        if sensors := [f"{kind} {name}" for per, kind in _SENSORS.items() for name in self._owners[per]]:
+            yield f"additional sensors in the table: {some(sensors)}"
+        if unknown:
+            note = f"columns with unknown names are left out: {some(unknown)}"
+            warn_omitted(f"{self._path}: {note}")
+            yield note
+
+    def row(self, line: Sequence[str], number: int) -> list[float]:
+        """Return the numbers of a line in :attr:`columns`; empty cells are NaN.
+
+        Raises:
+            RecordingError: The line has another number of cells, a cell is no number, or a value has no name.
+        """
+        where = f"{self._path}: line {number}"
+        if len(line) != len(self._names):
+            raise RecordingError(f"has {len(line)} cells, and the first line {len(self._names)}", where)
+        for i in self._unnamed:
+            if line[i].strip():
+                message = "has no name in the first line; name the column, or remove it"
+                raise RecordingError(message, f"{where}, column {i + 1}", line[i])
         try:
-            row[:] = [float(cell or "nan") for cell in line]
+            return [float(line[i] or "nan") for i in self._indices]
         except ValueError:
-            name, cell = next(pair for pair in zip(names, line, strict=True) if not _is_number(pair[1]))
+            i = next(i for i in self._indices if not _is_number(line[i]))
             message = "is no number; leave the cell empty if nothing was measured"
-            raise RecordingError(message, f"{path}: line {number}, column {name}", cell) from None
-    return table
+            raise RecordingError(message, f"{where}, column {self._names[i]}", line[i]) from None
+
+    def check(self, numbers: Sequence[int], values: Array, last: float) -> None:
+        """Check times, integers and flags of a block.
+
+        Args:
+            numbers: Numbers of the lines (n).
+            values: Values (n, columns).
+            last: Time before the block [s]; -inf for the first one.
+
+        Raises:
+            RecordingError: A time is missing, infinite or does not rise, or a value does not fit its column.
+        """
+        t = values[:, self.clock]
+        before = np.concatenate([[last], t[:-1]])
+        clock = self.columns[self.clock]
+        self._refuse(clock, numbers, t, np.isnan(t), "is no time; every line needs one")
+        self._refuse(clock, numbers, t, np.isinf(t), "is no time; every line needs a finite one")
+        wrong = t <= before
+        message = f"must be after the time of the line before, {float(before[np.argmax(wrong)])!r}; sort the lines"
+        self._refuse(clock, numbers, t, wrong, message)
+        for name, place in self._places.items():
+            column = values[:, self.columns.index(name)]
+            present = ~np.isnan(column)
+            if place.column.dtype is np.int64:
+                wrong = present & ~((np.abs(column) <= _LARGEST_INTEGER) & (np.rint(column) == column))
+                self._refuse(name, numbers, column, wrong, "must be an integer")
+            elif place.column.dtype is np.bool_ or place.column.per == "switch":
+                wrong = present & (column != 0.0) & (column != 1.0)
+                self._refuse(name, numbers, column, wrong, "must be 0 or 1; convert the numbers, or rename the column")
+
+    def _refuse(self, name: str, numbers: Sequence[int], column: Array, wrong: Flags, message: str) -> None:
+        """Raise RecordingError with the first ``wrong`` value of a column, if there is one."""
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise RecordingError(message, f"{self._path}: line {numbers[row]}, column {name}", column[row])
+
+    def recording(self, values: Array) -> Recording:
+        """Return the recording of a block's values (n, columns)."""
+        table = dict(zip(self.columns, values.T, strict=True))
+        n, owners = len(values), self._owners
+        run = Recording.empty(
+            n,
+            owners["joint"],
+            owners["foot"],
+            columns={place.column.name for place in self._places.values()},
+            imu_names=owners["imu"],
+            switch_names=owners["switch"],
+        )
+        for name, place in self._places.items():
+            column, numbers = place.column, table[name]
+            target = getattr(run, column.name).reshape(n, -1)
+            at = owners[column.per].index(place.owner) * column.width if column.per else 0
+            target[:, at + place.component] = np.where(np.isnan(numbers), column.absent, numbers)
+        # Copies, because the views would keep the whole block in memory.
+        run.readouts = {readout: table[name].copy() for name, readout in self._readouts.items()}
+        run.objects = {
+            name: np.stack([table[header] for header in headers], axis=1) for name, headers in self._objects.items()
+        }
+        run.notes = self._notes
+        return run
 
 
 def _is_number(cell: str) -> bool:
@@ -244,66 +426,19 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _check_times(t: Array, lines: Sequence[Sequence[str]], where: str) -> None:
-    """Raise RecordingError unless there are times, and all of them rise."""
-    if not len(t):
-        raise RecordingError("has no rows below the names", where)
-    wrong = ~np.isfinite(t)
-    wrong[1:] |= ~(np.diff(t) > 0.0)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        number = next(itertools.islice((k for k, line in enumerate(lines[1:], 2) if line), row, None))
-        before = f" after {t[row - 1]!r}" if row else ""
-        raise RecordingError(f"must rise from line to line{before}; sort the lines", f"{where}, line {number}", t[row])
+def _object_headers(name: str) -> list[str]:
+    """Return the names of the columns of a free object."""
+    return [f"{_OBJECT}{name}_{component}" for component in OBJECT_COMPONENTS]
 
 
-def _recording(path: Path, table: Mapping[str, Array], places: Mapping[str, _Place]) -> Recording:
-    """Return the recording of a table's columns."""
-    n = len(next(iter(table.values())))
-    owners = {
-        per: tuple(dict.fromkeys(place.owner for place in places.values() if place.column.per == per))
-        for per in _TABLES
-    }
-    columns = {place.column.name for place in places.values()}
-    run = Recording.empty(
-        n,
-        owners["joint"],
-        owners["foot"],
-        columns=columns,
-        imu_names=owners["imu"],
-        switch_names=owners["switch"],
-    )
-    for name, place in places.items():
-        column, values = place.column, table[name]
-        target = getattr(run, column.name).reshape(n, -1)
-        at = owners[column.per].index(place.owner) * column.width if column.per else 0
-        target[:, at + place.component] = np.where(np.isnan(values), column.absent, values)
-    for name, values in table.items():
-        if name.startswith((_READOUT, "/")):
-            run.readouts[name.removeprefix(_READOUT)] = values
-    run.objects = dict(_objects(table))
-    known = {*places, *(name for name in table if name.startswith((_READOUT, "/"))), *_object_names(run.objects)}
-    if unknown := [name for name in table if name not in known]:
-        note = f"columns with unknown names are left out: {some(unknown)}"
-        run.notes = (note,)
-        warn_omitted(f"{path}: {note}")
-    return run
-
-
-def _object_names(objects: Mapping[str, Array]) -> Iterator[str]:
-    """Yield the columns of free objects."""
-    yield from (f"{_OBJECT}{name}_{component}" for name in objects for component in OBJECT_COMPONENTS)
-
-
-def _objects(table: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
-    """Yield the name and the states (n, 13) of each free object of which all columns are there."""
+def _objects(names: Collection[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the name and the columns of each free object of which all columns are there."""
     first = f"_{OBJECT_COMPONENTS[0]}"
-    for header in table:
+    for header in names:
         if header.startswith(_OBJECT) and header.endswith(first):
-            name = header.removeprefix(_OBJECT).removesuffix(first)
-            columns = list(_object_names({name: table[header]}))
-            if set(columns) <= table.keys():
-                yield name, np.stack([table[column] for column in columns], axis=1)
+            headers = _object_headers(name := header.removeprefix(_OBJECT).removesuffix(first))
+            if set(headers) <= set(names):
+                yield name, headers
 
 
 def _holds_any(values: NDArray[Any], dtype: Any, absent: Any) -> bool:

@@ -9,11 +9,17 @@ from pathlib import Path
 from bipedsim.config import check_readable
 from bipedsim.errors import RecordingError
 from bipedsim.recording.bag import ROWS, BagRows, find_bag, name_one, recording_from_bag
-from bipedsim.recording.csv import load_csv
-from bipedsim.recording.recording import Recording, between, load_npz, nothing_between
+from bipedsim.recording.csv import csv_blocks
+from bipedsim.recording.recording import Recording, between, joined, load_npz, nothing_between
 
-_TABLES = {".npz": load_npz, ".csv": load_csv}
-"""Suffix of a file with a whole run to the function that reads it. All else is a bag."""
+
+def _npz_blocks(path: Path) -> Iterator[Recording]:
+    """Yield the run as one block."""
+    yield load_npz(path)
+
+
+_TABLES = {".npz": _npz_blocks, ".csv": csv_blocks}
+"""Suffix of a file with a whole run to the function that reads it block by block. All else is a bag."""
 
 
 def load_recording(
@@ -24,20 +30,28 @@ def load_recording(
     Args:
         path: File or directory. An unfinished bag is read up to its last whole message; ``notes`` report this.
         segment: Index of the segment in a bag whose time jumps back (reset); -1 is the last one.
-        start, stop: First and last time [s]. Rows outside are left out and take no memory; None means no limit.
+        start, stop: First and last time [s]. Rows outside are left out and, except in a .npz, take no memory while the
+            file is read; None means no limit.
 
     Raises:
-        RecordingError: The path is not readable, has no row between these times, or has more rows than fit into memory.
-            The message says what was found.
+        RecordingError: The path is not readable, has no row between these times, or is a bag with more rows than fit
+            into memory. The message says what was found.
     """
     path = Path(path)
     if (read := _table_reader(path)) is None:
         return recording_from_bag(path, segment, start, stop)
-    run = read(path)
-    in_range = between(run.t, start, stop)
-    if len(run) and not in_range.any():
-        raise nothing_between(start, stop, str(path), run.t[0], run.t[-1])
-    return run if in_range.all() else run.rows(in_range)
+    parts: list[Recording] = []
+    span: list[float] = []
+    for block in read(path):
+        in_range = between(block.t, start, stop)
+        if in_range.all():
+            parts.append(block)
+        elif in_range.any():
+            parts.append(block.rows(in_range))
+        span = [*span[:1], *block.t[[0, -1]]] if len(block) else span
+    if not parts:
+        raise nothing_between(start, stop, str(path), span[0], span[-1])
+    return joined(parts)
 
 
 def read_blocks(path: Path | str, columns: Collection[str] | None = None) -> Iterator[tuple[int, Recording]]:
@@ -54,9 +68,9 @@ def read_blocks(path: Path | str, columns: Collection[str] | None = None) -> Ite
     """
     path = Path(path)
     if (read := _table_reader(path)) is not None:
-        run = read(path)
-        for first in range(0, max(1, len(run)), ROWS):
-            yield 0, run.rows(slice(first, first + ROWS))
+        for run in read(path):
+            for first in range(0, max(1, len(run)), ROWS):
+                yield 0, run.rows(slice(first, first + ROWS))
         return
     reader, last = BagRows(path, columns), None
     for number, rows in reader:
@@ -68,15 +82,15 @@ def read_blocks(path: Path | str, columns: Collection[str] | None = None) -> Ite
         yield last
 
 
-def _table_reader(path: Path) -> Callable[[Path], Recording] | None:
-    """Return the function that reads a run from one file; None for a bag.
+def _table_reader(path: Path) -> Callable[[Path], Iterator[Recording]] | None:
+    """Return the function that reads the blocks of a run from one file; None for a bag.
 
     Raises:
         RecordingError: The path is neither.
     """
     check_readable(path, RecordingError, directories=True)
-    if os.path.isfile(path) and path.suffix in _TABLES:
-        return _TABLES[path.suffix]
+    if os.path.isfile(path) and (suffix := path.suffix.lower()) in _TABLES:
+        return _TABLES[suffix]
     if find_bag(path) is None and (which := name_one(path, (".npz",))):
         raise RecordingError(f"neither a bag nor a run{which}", path)
     return None

@@ -11,7 +11,7 @@ from bipedsim_studies.study import add_output, output, shows_progress
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    parser.add_argument("recording", type=Path, help="bag folder, .mcap or .npz of a simulated run")
+    parser.add_argument("recording", type=Path, help="bag folder, .mcap, .npz or .csv of a simulated run")
     add_recorded(parser)
     parser.add_argument(
         "--every", type=int, default=10, metavar="N", help="evaluate every Nth row, and all touchdowns (default: 10)"

@@ -14,6 +14,8 @@ from bipedsim.config import RunConfig
 from bipedsim.errors import RecordingError
 from bipedsim.numerics import Array
 from bipedsim.plates import PlateConfig, PlateSignals
+from bipedsim.recording import export_csv
+from bipedsim.recording.lab import is_trial
 from bipedsim.runs import run
 
 
@@ -103,5 +105,25 @@ def test_the_command_draws_and_prints(tmp_path: Path, capsys: pytest.CaptureFixt
     recording.save(tmp_path / "none.npz")
     with refusal(RecordingError, place=tmp_path / "none.npz"):
         load_plates(tmp_path / "none.npz")
+    # A table of this run is no table of a laboratory, whose columns would be wrenches of plates.
+    export_csv(recording, tmp_path / "none.csv")
+    with refusal(RecordingError, place=tmp_path / "none.csv"):
+        load_plates(tmp_path / "none.csv")
     assert main(["plates"]) == 2
     assert "--grid" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "trial"),
+    [
+        ("lab.csv", "t[s],Fx1[N],Fy1[N],Fz1[N]", True),
+        ("lab.csv", "t[s],plate_ax[m],plate_ay[m],foot_Fz[N]", True),
+        ("lab.CSV", "Time[s],left_foot_wrench_fz[N]", True),
+        ("run.csv", "\ufefft[s],left_foot_wrench_fz[N]", False),
+        ("run.csv", "l_knee_joint_position[rad], t[s] ", False),
+        ("lab.txt", "t[s],left_foot_wrench_fz[N]", True),
+    ],
+)
+def test_a_table_with_columns_of_a_run_is_a_run(name: str, first: str, trial: bool, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(f"{first}\n0,0\n")
+    assert is_trial(tmp_path / name) == trial

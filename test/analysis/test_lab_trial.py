@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from functools import cache
 from pathlib import Path
 
@@ -225,6 +226,14 @@ def test_the_command_writes_what_is_read_back(tmp_path: Path, capsys: pytest.Cap
     # Paths are shortened from the left, so that the names stay distinct.
     assert str(source)[-24:] in out
     assert str(same_stem)[-24:] in out
+    # A table of the run has the same gait.
+    table = tmp_path / "table.csv"
+    assert main(["export", str(source), "-o", str(table), "--format", "columns"]) == 0
+    capsys.readouterr()
+    assert main(["compare-gait", str(source), str(table), "-o", str(picture), "--json"]) == 0
+    gaits = json.loads(capsys.readouterr().out)
+    # Its weight is the mean over the steps.
+    assert gaits[str(table)] == pytest.approx(gaits[str(source)], rel=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def test_a_run_longer_than_a_block_is_exported_like_one_that_is_held_whole(tmp_p
     r = standing(40_000)
     r.save(tmp_path / "run.npz")
     for span, rows in (([], r), (["--from", "1", "--to", "35"], r.rows(slice(1000, 35_001)))):
-        assert main(["export", str(tmp_path / "run.npz"), *span]) == 0
+        assert main(["export", str(tmp_path / "run.npz"), "-o", str(tmp_path / "run.csv"), *span]) == 0
         export_csv(rows, tmp_path / "whole.csv")
         assert (tmp_path / "run.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
     assert main(["export", str(tmp_path / "run.npz"), "--from", "99"]) == 2
@@ -112,12 +112,21 @@ def test_run_writes_what_plot_and_export_read(tmp_path: Path, capsys: pytest.Cap
     assert "real time factor" in capsys.readouterr().out
     assert main(["export", str(run)]) == 0
     assert f"wrote {tmp_path / 'squat.csv'}" in capsys.readouterr().out
-    # The other format of the same suffix would replace the file.
-    assert main(["export", str(run), "--format", "csv"]) == 0
-    assert main(["export", str(run), "-o", str(tmp_path / "squat.csv")]) == 0
-    printed = capsys.readouterr().out
-    assert printed.count(f"replaced {tmp_path / 'squat.csv'}") == 2
-    assert "--format csv" in printed
+    # Only a file that the user names is replaced, because it may be of the other format or of another program.
+    written = (tmp_path / "squat.csv").read_bytes()
+    for options in ([], ["--format", "csv"]):
+        assert main(["export", str(run), *options]) == 2
+        assert f"{tmp_path / 'squat.csv'}: exists" in capsys.readouterr().err
+        assert (tmp_path / "squat.csv").read_bytes() == written
+    for options, note in (["--format", "csv"], False), ([], True), (["--format", "columns"], False):
+        assert main(["export", str(run), "-o", str(tmp_path / "squat.csv"), *options]) == 0
+        printed = capsys.readouterr().out
+        assert f"replaced {tmp_path / 'squat.csv'}" in printed
+        assert ("--format columns" in printed) == note
+    assert main(["export", str(tmp_path / "squat.csv")]) == 2
+    assert "-o" in capsys.readouterr().err
+    assert main(["export", str(tmp_path / "squat.csv"), "-o", str(tmp_path / "again.csv")]) == 0
+    assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "squat.csv").read_bytes()
     assert main(["plot", str(run)]) == 0
     rows = list(csv.reader((tmp_path / "squat.csv").open()))
     recording = load_recording(run)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +23,8 @@ from refusals import refusal
 from bipedsim.config import ProgressBar
 from bipedsim.errors import OmittedWarning, RecordingError, UnknownNameError
 from bipedsim.recording import csv as csv_module
-from bipedsim.recording.csv import CsvColumns, CsvTable, export_csv, load_csv
+from bipedsim.recording.bag import ROWS
+from bipedsim.recording.csv import CsvColumns, CsvTable, export_csv
 from bipedsim.recording.load import load_recording, read_blocks
 from bipedsim.recording.recording import Recording
 from bipedsim.recording.schema import COLUMNS, OBJECT_COMPONENTS
@@ -119,7 +121,8 @@ def test_a_table_read_again_has_the_same_bits(
     seed: int, scale: float, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     rng, n = np.random.default_rng(seed), 30
-    r = Recording.empty(n, ("l_knee", "knee_joint_position"), ("left", "rear_foot"), "", imu_names=("shank_imu",))
+    joints, feet = ("l_knee", "knee_joint_position", "object_hand", "readout_x"), ("left", "rear_foot", "object_left")
+    r = Recording.empty(n, joints, feet, imu_names=("shank_imu", "object_hand"), switch_names=("toe",))
     for name, column in COLUMNS.items():
         values = scale * rng.normal(size=getattr(r, name).shape)
         if column.dtype is np.float64:
@@ -128,11 +131,15 @@ def test_a_table_read_again_has_the_same_bits(
             values = rng.integers(0, 2, size=values.shape)
         setattr(r, name, values.astype(column.dtype))
     r.t = np.cumsum(rng.uniform(1e-9, 1e-2, n))
+    r.contact_switches = rng.choice([0.0, 1.0, np.nan], size=(n, 1))
     r.readouts = {"margin, of all": rng.normal(size=n), "/battery": np.full(n, 12.0)}
-    r.objects = {"ball_x[m]_1": rng.normal(size=(n, len(OBJECT_COMPONENTS)))}
+    # Some names of readouts end like columns of joints and sensors.
+    for name in ("hip_joint_position", "gripper_closed", "com_qx", "torso_wx"):
+        r.readouts[name] = rng.normal(size=n)
+    r.objects = {name: rng.normal(size=(n, len(OBJECT_COMPONENTS))) for name in ("ball_x[m]_1", "cart")}
     path = tmp_path_factory.mktemp("table") / "run.csv"
     export_csv(r, path)
-    _same(load_csv(path), r)
+    _same(load_recording(path), r)
 
 
 def test_a_run_and_its_table_are_read_alike(tmp_path: Path) -> None:
@@ -151,7 +158,7 @@ def test_a_table_of_another_program_needs_only_the_names(tmp_path: Path) -> None
         "\ufeffr_hip_joint_position, t[s] ,left_foot_ankle_wrench_fz[N],l_hip_joint_position[rad]\n"
         "0.5,10,,1\n\n0.25,10.5,7,\n"
     )
-    r = load_csv(path)
+    r = load_recording(path)
     assert r.joint_names == ("r_hip", "l_hip")
     assert r.feet == ("left",)
     assert not r.notes
@@ -162,11 +169,79 @@ def test_a_table_of_another_program_needs_only_the_names(tmp_path: Path) -> None
     assert np.isnan(r.joint_effort).all()
 
 
+def test_a_sensor_needs_its_unit_and_is_reported(tmp_path: Path) -> None:
+    """Other quantities of a log, such as the attitude of the CoM frame, end like the columns of a sensor."""
+    path = tmp_path / "log.csv"
+    path.write_text("t[s],left_gyro_wx,com_qx,shank_qw,shank_az[m/s^2],toe_closed\n0,1,2,3,4,1\n")
+    with pytest.warns(OmittedWarning):
+        r = load_recording(path)
+    assert r.imu_names == ("shank",)
+    assert r.switch_names == ("toe",)
+    np.testing.assert_array_equal(r.imus[0, 0], [*[np.nan] * 3, 3.0, *[np.nan] * 5, 4.0])
+    sensors, omitted = r.notes
+    assert "IMU shank" in sensors
+    assert "contact switch toe" in sensors
+    assert "left_gyro_wx" in omitted
+    assert "com_qx" in omitted
+
+
+def test_empty_columns_and_lines_of_a_spreadsheet_are_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("t[s],,a_joint_effort,,\n0,,1,,\n1,,2,,\n,,,,\n")
+    r = load_recording(path)
+    assert not r.notes
+    np.testing.assert_array_equal(r.t, [0.0, 1.0])
+    np.testing.assert_array_equal(r.joint_effort, [[1.0], [2.0]])
+
+
+def test_columns_that_are_left_out_may_contain_text(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("t[s],phase,a_joint_effort\n0,swing,1\n")
+    with pytest.warns(OmittedWarning):
+        assert load_recording(path).joint_effort == 1.0
+
+
+def test_a_long_table_is_read_block_by_block(tmp_path: Path) -> None:
+    """A table takes memory for the requested rows only, and lines count from the begin of the file."""
+    n, path = 3 * ROWS, tmp_path / "log.csv"
+    joints = [f"joint{i}" for i in range(20)]
+    names = ["t[s]", "readout_a", *(f"{joint}_joint_effort[N.m]" for joint in joints)]
+    rows = [f"{k},{k}" + f",{k % 7}" * len(joints) for k in range(n)]
+    path.write_text("\n".join([",".join(names), *rows]))
+    tracemalloc.start()
+    part = load_recording(path, start=n - 10.0)
+    part_peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.reset_peak()
+    whole = load_recording(path)
+    whole_peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    _same(part, whole.rows(slice(n - 10, n)))
+    assert [len(block) for _, block in read_blocks(path)] == [ROWS] * 3
+    np.testing.assert_array_equal(whole.t, np.arange(n))
+    np.testing.assert_array_equal(whole.readouts["a"], np.arange(n))
+    np.testing.assert_array_equal(whole.joint_effort, np.repeat(np.arange(n)[:, None] % 7, len(joints), axis=1))
+    cells = n * len(names)
+    assert whole_peak < 22 * cells
+    assert part_peak < 12 * cells
+    path.write_text("\n".join([",".join(names), *rows[:ROWS], rows[ROWS - 1]]))
+    with refusal(RecordingError, place=f"{path}: line {ROWS + 2}, column t[s]"):
+        load_recording(path)
+
+
+def test_names_that_the_table_would_have_twice_are_refused(tmp_path: Path) -> None:
+    r = standing(3)
+    r.imu_names, r.imus = ("object_ball",), np.zeros((3, 1, 10))
+    r.objects = {"ball": np.zeros((3, len(OBJECT_COMPONENTS)))}
+    with refusal(RecordingError, place=tmp_path / "new.csv"):
+        export_csv(r, tmp_path / "new.csv")
+    assert not (tmp_path / "new.csv").exists()
+
+
 def test_columns_with_unknown_names_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("t[s],q_knee,_joint_position[rad],object_ball_x[m]\n0,1,2,3\n1,1,2,3\n")
     with pytest.warns(OmittedWarning) as caught:
-        r = load_csv(path)
+        r = load_recording(path)
     assert len(caught) == 1
     for name in ("q_knee", "_joint_position[rad]", "object_ball_x[m]"):
         assert name in r.notes[0]
@@ -176,15 +251,25 @@ def test_columns_with_unknown_names_are_reported(tmp_path: Path) -> None:
     ("text", "place", "value"),
     [
         ("", "", None),
-        ("t[s],knee_joint_position[rad]\n", ": t[s]", None),
+        ("t[s],knee_joint_position[rad]\n", "", None),
         ("time,knee_joint_position[rad]\n0,1\n", "", None),
         ("t[s],a_joint_effort,a_joint_effort\n0,1,1\n", "", None),
         ("t[ms],a_joint_effort\n0,1\n", ": t[ms]", None),
         ("t[s],a_joint_position[deg]\n0,1\n", ": a_joint_position[deg]", None),
         ("t[s],a_joint_position\n0,1\n1,1,1\n", ": line 3", None),
         ("t[s],a_joint_position\n0,1\n\n1,high\n", ": line 4, column a_joint_position", "high"),
-        ("t[s],a_joint_position\n0,1\n\n0,1\n", ": t[s], line 4", 0.0),
-        ("t[s],a_joint_position\n1,1\n,1\n", ": t[s], line 3", np.nan),
+        ("t[s],a_joint_position\n0,1\n\n0,1\n", ": line 4, column t[s]", 0.0),
+        ("t[s],a_joint_position\n1,1\n,1\n", ": line 3, column t[s]", np.nan),
+        ("t[s],a_joint_position\n1,1\ninf,1\n", ": line 3, column t[s]", np.inf),
+        ("t[s],left_foot_mode\n0,2\n1,2.7\n", ": line 3, column left_foot_mode", 2.7),
+        ("t[s],left_foot_clamped\n0,inf\n", ": line 2, column left_foot_clamped", np.inf),
+        ("t[s],left_foot_clamped\n0,1e17\n", ": line 2, column left_foot_clamped", 1e17),
+        ("t[s],left_foot_sliding\n0,1\n1,\n2,0.5\n", ": line 4, column left_foot_sliding", 0.5),
+        ("t[s],toe_closed\n0,0.5\n", ": line 2, column toe_closed", 0.5),
+        ("t[s],a_joint_effort,\n0,1,\n1,1,5\n", ": line 3, column 3", "5"),
+        ("t[s],a_joint_effort,a_joint_effort[N.m]\n0,1,1\n", "", None),
+        ("t[s],readout_/a,/a\n0,1,1\n", "", None),
+        ("t[s],left_gyro_wx[deg/s]\n0,1\n", ": left_gyro_wx[deg/s]", None),
     ],
 )
 def test_a_table_that_cannot_be_read_is_refused_with_its_place(
@@ -193,7 +278,7 @@ def test_a_table_that_cannot_be_read_is_refused_with_its_place(
     path = tmp_path / "log.csv"
     path.write_text(text)
     with pytest.raises(RecordingError) as caught:
-        load_csv(path)
+        load_recording(path)
     assert str(caught.value.place) == f"{path}{place}"
     if value is not None:
         np.testing.assert_equal(caught.value.value, value)
@@ -202,7 +287,7 @@ def test_a_table_that_cannot_be_read_is_refused_with_its_place(
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_bytes(b"t[s]\n\xff\xfe\x00")
     with refusal(RecordingError, place=tmp_path / "log.csv"):
-        load_csv(tmp_path / "log.csv")
+        load_recording(tmp_path / "log.csv")
 
 
 # --- figures ---

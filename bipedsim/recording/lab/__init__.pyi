@@ -8,6 +8,6 @@ from .opensim import (
     write_storage as write_storage,
     write_trc as write_trc,
 )
-from .read import LAB_SUFFIXES as LAB_SUFFIXES, read_trial as read_trial
+from .read import is_trial as is_trial, read_trial as read_trial
 from .tables import LabTable as LabTable, write_csv as write_csv, write_mat as write_mat, write_parquet as write_parquet
 from .trial import Y_UP as Y_UP, Event as Event, LabTrial as LabTrial, Markers as Markers

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from bipedsim.config import check_readable
 from bipedsim.errors import ConfigError, RecordingError
+from bipedsim.recording.csv import has_columns_of_a_run
 from bipedsim.recording.lab.c3d_reader import read_c3d
 from bipedsim.recording.lab.opensim import read_forces
 from bipedsim.recording.lab.text import read_text
@@ -14,8 +15,16 @@ from bipedsim.recording.lab.trial import LabTrial
 _READERS = {".c3d": read_c3d, ".mot": read_forces, ".sto": read_forces} | dict.fromkeys(
     (".txt", ".csv", ".tsv", ".forces"), read_text
 )
-LAB_SUFFIXES = tuple(_READERS)
-"""File suffixes that :func:`read_trial` supports."""
+
+
+def is_trial(path: Path | str) -> bool:
+    """Return whether :func:`read_trial` reads a file: it has the suffix of a laboratory, and is no table of a run.
+
+    Raises:
+        RecordingError: A .csv file does not exist or cannot be read.
+    """
+    suffix = Path(path).suffix.lower()
+    return suffix in _READERS and not (suffix == ".csv" and has_columns_of_a_run(Path(path)))
 
 
 def read_trial(path: Path | str) -> LabTrial:
@@ -29,7 +38,7 @@ def read_trial(path: Path | str) -> LabTrial:
     reader = _READERS.get(path.suffix.lower())
     check_readable(path, RecordingError)
     if reader is None:
-        raise RecordingError(f"not a laboratory file; its name must end in {', '.join(LAB_SUFFIXES)}", path)
+        raise RecordingError(f"not a laboratory file; its name must end in {', '.join(_READERS)}", path)
     try:
         return reader(path)
     except ConfigError as error:
