@@ -46,6 +46,8 @@ GROWTH_MB = 5.0
 FACTORS = (0.75, 1.25)
 """Range of a changed gain, as a multiple of its first value."""
 SAMPLE_S, CHANGE_S = 5.0, 1.0
+START_S = 120.0
+"""Time in which the recorder must be ready [s]; a first start compiles."""
 END_S = 60.0
 """Time in which a node must end after SIGINT [s]; a recorder writes its index."""
 RECORDER, SIM, ECHO = "recorder_node", "sim_node", "echo"
@@ -180,13 +182,27 @@ class Plant:
         for life in self.running.values():
             life.sample()
 
+    def _wait_for_recorder(self) -> None:
+        """Wait until the recorder records.
+
+        Raises:
+            RuntimeError: It has ended, or is not ready after :data:`START_S`; the message contains its log.
+        """
+        recorder = self.running[RECORDER]
+        while "recording" not in (log := recorder.log.read_text(encoding="utf-8", errors="replace")):
+            code = recorder.process.poll()
+            if code is not None:
+                raise RuntimeError(f"{RECORDER} ended at its start with code {code}:\n{log}")
+            if time.monotonic() - recorder.begun > START_S:
+                raise RuntimeError(f"{RECORDER} is not ready after {START_S:g} s:\n{log}")
+            time.sleep(0.1)
+
     @contextmanager
     def up(self) -> Iterator[None]:
         """Start everything, the recorder first, and end everything, the recorder last."""
         try:
             self.start(RECORDER)
-            while "recording" not in self.running[RECORDER].log.read_text() and self.running[RECORDER].code is None:
-                time.sleep(0.1)
+            self._wait_for_recorder()
             for name in (SIM, CONTROLLER, ECHO):
                 self.start(name)
             yield
@@ -200,7 +216,7 @@ class Changer:
     """Changes one random gain at a time, as a slider of the page does.
 
     Args:
-        remote: Sends the requests.
+        node: Node that sends the requests.
         rng: Source of the choices.
 
     Attributes:
@@ -291,15 +307,22 @@ def judge_segment(bag: Path, number: int) -> dict[str, Any]:
     if not run.run:
         # Another robot in the domain, or a lost message.
         faults.append("the recording lacks the description of the run")
-        return {"segment": number, "simulated_s": float(run.t[-1]), "ticks": None, "fell_at_s": None, "repeated": 0} | {
+        return {"segment": number, "simulated_s": float(run.t[-1]), "ticks": None} | {
+            "missed_at_start": None,
+            "fell_at_s": None,
+            "repeated": 0,
             "faults": faults,
             "changes": run.changes,
         }
     ticks = np.rint(run.t / run.run["control_dt"]).astype(int)
-    gaps = int(np.maximum(np.diff(ticks) - 1, 0).sum())
+    # sim_node waits for the recorder, so that a segment has all ticks from 0 on.
+    missed, gaps = int(ticks[0]), int(np.maximum(np.diff(ticks) - 1, 0).sum())
+    if missed:
+        faults.append(f"the first {missed} ticks are missing")
     if gaps:
-        faults.append(f"{gaps} ticks are missing")
+        faults.append(f"{gaps} later ticks are missing")
     row: dict[str, Any] = {"segment": number, "simulated_s": float(run.t[-1]), "ticks": int(ticks[-1])}
+    row["missed_at_start"] = missed
     row["fell_at_s"] = run.gave_up_at if np.isfinite(run.gave_up_at) else None
     try:
         done = rerun(run)
@@ -315,7 +338,8 @@ def judge_segment(bag: Path, number: int) -> dict[str, Any]:
 def judge_changes(accepted: list[tuple[str, float]], segments: list[dict[str, Any]]) -> tuple[int, list[str]]:
     """Return the number of accepted changes that the recording has, and the others in words."""
     # The recording names a parameter as the controller does, without the controller's name.
-    recorded = {(change.name, change.value) for segment in segments for change in segment["changes"]}
+    changes = [change for segment in segments for change in segment["changes"] if change.of == "controller"]
+    recorded = {(change.name, change.value) for change in changes}
     found = [(name.partition(".")[2] or name, value) in recorded for name, value in accepted]
     lost = [f"{name} = {value!r}" for (name, value), there in zip(accepted, found, strict=True) if not there]
     return sum(found), lost
@@ -401,7 +425,7 @@ def _text(figures: dict[str, Any]) -> str:
                 "longest life [s]": max(life["age_s"] for life in mine),
                 "private memory [MB]": max((life["private_mb"] or 0.0) for life in mine),
                 "growth after 30 s [MB]": max(grown, default=None),
-                "resident [MB]": max(resident, default=None),
+                "resident growth [MB]": max(resident, default=None),
             }
         )
     segments = [

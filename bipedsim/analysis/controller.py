@@ -22,7 +22,8 @@ def controller_figures(recording: Recording) -> dict[str, Any]:
       has both, because the estimate's origin is free. Its drift counts;
     * base_orientation_error_rad: largest angle between the estimated and the true attitude;
     * readouts: minimum and maximum by name;
-    * parameter_changes: ``at`` [s], ``name`` and new ``value`` of each parameter that changed while it ran.
+    * parameter_changes: ``at`` [s], ``name`` and new ``value`` of each parameter that changed during the run, and its
+      owner ``of``, ``controller`` or ``drives``.
     """
     figures = ControllerFigures()
     figures.add(recording)

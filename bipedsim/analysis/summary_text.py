@@ -126,8 +126,10 @@ def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> l
         text = _text(value, resolution_of(key))
         if text:
             lines.append(_line(key, text) + _explanation(key, summary))
-    if summary.get("parameter_changes"):
-        lines.append(_line("parameters", _changes_text(summary["parameter_changes"])))
+    for of in schema.CHANGES.values():
+        changes = [change for change in summary.get("parameter_changes") or () if change.get("of", "controller") == of]
+        if changes:
+            lines.append(_line(f"parameters ({of})", _changes_text(changes)))
     for name, span in (summary.get("readouts") or {}).items():
         step = resolution_of(name)
         lines.append(_line(name, f"{_text(span['min'], step)} to {_text(span['max'], step)}"))
@@ -147,7 +149,7 @@ def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> l
 
 
 def _changes_text(changes: Sequence[Mapping[str, Any]]) -> str:
-    """Describe the parameters that changed while the controller ran."""
+    """Describe parameters that changed during the run."""
     texts = [f"{ParameterChange(**change)} from {change['at']:.6g} s on" for change in changes]
     return ", ".join(texts[:_SHOWN]) + (f" and {len(texts) - _SHOWN} more changes" if len(texts) > _SHOWN else "")
 

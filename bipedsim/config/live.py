@@ -24,6 +24,7 @@ class ParameterChange:
     at: float = param(0.0, "time from which on it applies", unit="s", low=0.0, high=1e9)
     name: str = param("", "live parameter of the controller, such as stiffness or kp.l_knee", required=True)
     value: bool | int | float | str = param(0.0, "its new value", required=True)
+    of: str = param("controller", "owner of the parameter", choices=("controller", "drives"))
 
     def text(self) -> str:
         """Return the change as a text for :func:`parse_changes`, without loss of precision."""

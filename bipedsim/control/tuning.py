@@ -20,7 +20,8 @@ class Tuning:
         tune: Applies parameters; None if the owner cannot change any. It may raise ConfigError and change nothing.
         params: Parameters with which the owner was made; None if it has none.
         scheduled: Changes that :meth:`due` applies.
-        where: Source of the scheduled changes, for messages.
+        where: Source of the changes, for messages.
+        of: Owner of the parameters, as in :class:`bipedsim.config.ParameterChange`.
 
     Attributes:
         applied: All changes since the last :meth:`restart`, in order.
@@ -35,13 +36,15 @@ class Tuning:
         params: Any,
         scheduled: Sequence[ParameterChange] = (),
         where: str = "changes",
+        of: str = "controller",
     ) -> None:
         self._tune = tune
+        self._of = of
         self._first = self._params = params
         self._where = where
         self._scheduled = sorted(scheduled, key=lambda change: change.at)
         if scheduled and (params is None or tune is None):
-            raise ConfigError("the controller has no parameters that can change while it runs", where)
+            raise _nothing_live(where)
         for change in self._scheduled:
             params = with_changes(params, {change.name: change.value}, f"{where} at {change.at:g} s")
         self._waiting = deque(self._scheduled)
@@ -81,7 +84,7 @@ class Tuning:
             ConfigError: A value is not valid, or the owner refuses it; it keeps its parameters.
         """
         if self._tune is None:
-            raise ConfigError("the controller has no parameters that can change while it runs", self._where)
+            raise _nothing_live(self._where)
         before, params = self._params, with_changes(self._params, values, self._where)
         self._tune(params)
         self._params = params
@@ -90,4 +93,8 @@ class Tuning:
         return changes
 
     def _described(self, t: float, before: Any) -> list[ParameterChange]:
-        return [ParameterChange(t, name, value) for name, value in differences(before, self._params).items()]
+        return [ParameterChange(t, name, value, self._of) for name, value in differences(before, self._params).items()]
+
+
+def _nothing_live(where: str) -> ConfigError:
+    return ConfigError("none of the parameters can change during a run", where)

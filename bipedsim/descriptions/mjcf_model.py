@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PureWindowsPath
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bipedsim.config import read_xml, together
 from bipedsim.descriptions.mjcf_gears import find_gears
 from bipedsim.descriptions.notes import Notes
-from bipedsim.errors import ConfigError, install, some, warn_omitted
+from bipedsim.errors import ConfigError, install, some
 from bipedsim.model import mesh_path
 from bipedsim.numerics import Array
 
@@ -21,7 +21,23 @@ NEGLIGIBLE = 1e-3
 """Mass of a body between world and robot that counts as none, as a fraction of the total mass."""
 
 
-def compiled_mjcf(file: Path, notes: Notes | None = None) -> tuple[Any, Any]:
+class MissingShape(NamedTuple):
+    """Shape that a model lacks because the file of its mesh does not exist.
+
+    Attributes:
+        name: Name of the shape.
+        body: Index of its body in the model.
+        collides: Whether anything could touch it.
+        mesh: Name of the missing file.
+    """
+
+    name: str
+    body: int
+    collides: bool
+    mesh: str
+
+
+def compiled_mjcf(file: Path, notes: Notes | None = None) -> tuple[Any, Any, list[MissingShape]]:
     """Compile an MJCF file without textures and, if necessary, without its missing meshes.
 
     A shape without a name is called ``geom<i>``, where i counts the shapes of the file. The names are therefore the
@@ -29,17 +45,13 @@ def compiled_mjcf(file: Path, notes: Notes | None = None) -> tuple[Any, Any]:
 
     Args:
         file: The file.
-        notes: Receives what is left out. Without it, missing height fields and meshes of the world are errors, and
-            those of other bodies that cannot move are warnings.
+        notes: Receives what is left out. Without it, missing height fields are errors.
 
     Returns:
-        The module mujoco, and its model.
+        The module mujoco, its model, and the shapes of missing meshes.
 
     Raises:
         ConfigError: MuJoCo is not installed, or cannot compile the file.
-
-    Warns:
-        OmittedWarning: As above.
     """
     try:
         import mujoco
@@ -48,15 +60,17 @@ def compiled_mjcf(file: Path, notes: Notes | None = None) -> tuple[Any, Any]:
     refused = (ValueError, RuntimeError, mujoco.FatalError)
     parts = dict(_parts(file, "", set()))
     try:
-        return mujoco, _compile(_read(mujoco, file, parts), file, parts)
+        return mujoco, _compile(_read(mujoco, file, parts), file, parts), []
     except refused:
         # The file may refer to missing files, or to shapes of a scene that includes it.
         pass
     missing: list[str] = []
     try:
         spec = _read(mujoco, file, parts)
-        missing += _leave_out_missing(spec, file, list(dict.fromkeys(path.parent for path, _ in parts.values())), notes)
-        return mujoco, _compile(spec, file, parts)
+        folders = list(dict.fromkeys(path.parent for path, _ in parts.values()))
+        shapes = _leave_out_missing(spec, file, folders, notes, missing)
+        model = _compile(spec, file, parts)
+        return mujoco, model, [MissingShape(name, body.id, touch, mesh) for name, body, touch, mesh in shapes]
     except refused as error:
         lacking = f"; missing meshes: {some(missing)}" if missing else ""
         raise ConfigError(f"MuJoCo cannot read this file: {error}{lacking}", file) from error
@@ -139,48 +153,35 @@ def _name_shapes(spec: Any) -> None:
             taken.add(name)
 
 
-def _is_fixed(body: Any) -> bool:
-    """Return whether a body of a specification cannot move."""
-    while body is not None:
-        if body.joints or body.mocap:
-            return False
-        body = body.parent
-    return True
-
-
-def _delete_shapes(spec: Any, file: Path, missing: Mapping[str, str], warn: bool) -> None:
-    """Delete the shapes with meshes that are ``missing``, and warn about those that cannot move."""
+def _delete_shapes(spec: Any, missing: Mapping[str, str]) -> list[tuple[str, Any, bool, str]]:
+    """Delete the shapes with meshes that are ``missing``; return them as :class:`MissingShape`, with body elements."""
+    paired = {name for pair in spec.pairs for name in (pair.geomname1, pair.geomname2)}
     without = [geom for geom in spec.geoms if geom.meshname in missing]
-    fixed = [f"{geom.name!r} ({missing[geom.meshname]})" for geom in without if _is_fixed(geom.parent)]
-    if warn and fixed:
-        warn_omitted(
-            f"{file}: the shapes {some(fixed)} are left out, because the files of their meshes do not exist. Add the "
-            "files, or delete the shapes"
+    shapes = [
+        (
+            str(geom.name),
+            geom.parent,
+            bool(geom.contype or geom.conaffinity or geom.name in paired),
+            missing[geom.meshname],
         )
+        for geom in without
+    ]
     for geom in without:
         spec.delete(geom)
+    return shapes
 
 
-def _leave_out_missing(spec: Any, file: Path, folders: list[Path], notes: Notes | None) -> list[str]:
-    """Delete elements that refer to missing files, shapes or bodies; return the names of missing meshes.
+def _leave_out_missing(
+    spec: Any, file: Path, folders: list[Path], notes: Notes | None, missing_meshes: list[str]
+) -> list[tuple[str, Any, bool, str]]:
+    """Delete elements that refer to missing files, shapes or bodies; return the shapes as :func:`_delete_shapes`.
 
-    Without ``notes``, height fields and meshes of the world are kept, so that the compiler refuses the file.
+    Without ``notes``, height fields are kept, so that the compiler refuses the file.
 
-    Meshes that MuJoCo does not find are searched as those of a URDF, in the folders of all parts of the file.
+    Meshes that MuJoCo does not find are searched as those of a URDF, in the folders of all parts of the file. The
+    files of those that do not exist are appended to ``missing_meshes``.
     """
     strict, notes = notes is None, Notes() if notes is None else notes
-    geoms, bodies = {geom.name for geom in spec.geoms}, {body.name for body in spec.bodies}
-    of_world = {geom.meshname for geom in spec.worldbody.geoms} if strict else set()
-    dangling = [pair for pair in spec.pairs if not {pair.geomname1, pair.geomname2} <= geoms]
-    if dangling:
-        names = sorted({name for pair in dangling for name in (pair.geomname1, pair.geomname2)} - geoms)
-        notes.doubts(
-            f"{len(dangling)} contact pairs name missing shapes: {some(names)}. These pairs and their friction are "
-            "left out. To keep them, import the scene that includes the file"
-        )
-    dangling += [pair for pair in spec.excludes if not {pair.bodyname1, pair.bodyname2} <= bodies]
-    for pair in dangling:
-        spec.delete(pair)
 
     def found(asset: Any) -> Path | None:
         # With `strippath`, which attached files do not pass on, only the last part of a name counts.
@@ -192,16 +193,28 @@ def _leave_out_missing(spec: Any, file: Path, folders: list[Path], notes: Notes 
     missing: dict[str, str] = {}
     for mesh in [mesh for mesh in spec.meshes if mesh.file]:
         path = found(mesh)
-        if path is None and mesh.name not in of_world:
+        if path is None:
             missing[mesh.name or Path(mesh.file).stem] = mesh.file
             spec.delete(mesh)
-        elif path is not None:
+        else:
             mesh.file = str(path.absolute())
     spec.strippath = False
+    shapes = _delete_shapes(spec, missing)
+    missing_meshes += missing.values()
     if missing:
-        users = sorted({geom.parent.name for geom in spec.geoms if geom.meshname in missing})
-        _delete_shapes(spec, file, missing, strict)
-        notes.doubts(f"{len(missing)} meshes do not exist, so {some(users)} lack them: {some(list(missing.values()))}")
+        users = sorted({body.name for _, body, *_ in shapes})
+        notes.doubts(f"{len(missing)} meshes do not exist, so {some(users)} lack them: {some(missing_meshes)}")
+    geoms, bodies = {geom.name for geom in spec.geoms}, {body.name for body in spec.bodies}
+    dangling = [pair for pair in spec.pairs if not {pair.geomname1, pair.geomname2} <= geoms]
+    if dangling:
+        names = sorted({name for pair in dangling for name in (pair.geomname1, pair.geomname2)} - geoms)
+        notes.doubts(
+            f"{len(dangling)} contact pairs name missing shapes: {some(names)}. These pairs and their friction are "
+            "left out. To keep them, import the scene that includes the file"
+        )
+    dangling += [pair for pair in spec.excludes if not {pair.bodyname1, pair.bodyname2} <= bodies]
+    for pair in dangling:
+        spec.delete(pair)
     # Neither textures nor skins influence the motion.
     for material in spec.materials:
         material.textures = [""] * len(material.textures)
@@ -216,7 +229,7 @@ def _leave_out_missing(spec: Any, file: Path, folders: list[Path], notes: Notes 
         spec.delete(geom)
     for asset in (*spec.textures, *spec.skins, *lacking):
         spec.delete(asset)
-    return list(missing.values())
+    return shapes
 
 
 class MjcfModel:
@@ -240,7 +253,7 @@ class MjcfModel:
     """
 
     def __init__(self, file: Path, notes: Notes) -> None:
-        self.mj, self.m = compiled_mjcf(file, notes)
+        self.mj, self.m, _ = compiled_mjcf(file, notes)
         m = self.m
         self.title = bytes(m.names).split(b"\0", 1)[0].decode(errors="replace")
         self._file = file

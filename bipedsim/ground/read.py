@@ -18,7 +18,6 @@ from bipedsim.config import (
     SCENE_SUFFIX,
     Polygon,
     Vector,
-    flow_text,
     from_file,
     from_mapping,
     in_braces,
@@ -209,10 +208,9 @@ class FieldConfig(Terrains):
         if self.file is not None:
             grid = read_heights(Path(self.file))
             if grid.grey and self.scale is None:
-                own = flow_text({"field": {"file": self.file, "scale": 1.0}})
                 warn_inferred(
-                    f"{self.file}: the image has no scale, so its white is 1 m above its black. Give this height [m] "
-                    f"as scale of the ground: {own}"
+                    f"{self.file}: the image has no scale, so its white is 1 m above its black. Set this height [m] "
+                    "next to `file` in `field` of a ground (docs/ground.md): scale: 1.0"
                 )
         elif self.heights is not None:
             rows = {len(row) for row in self.heights}

@@ -70,13 +70,13 @@ class _Scene:
     ) -> None:
         from bipedsim.descriptions import compiled_mjcf
 
-        self._mj, self._m = compiled_mjcf(file)
+        self._mj, self._m, self._missing = compiled_mjcf(file)
         self._state = self._mj.MjData(self._m)
         self._mj.mj_kinematics(self._m, self._state)
         self._file, self._own_friction = file, friction
         self._leave_out = dict.fromkeys(leave_out).keys()
         names = {self._name("body", i) for i in range(self._m.nbody)}
-        names |= {self._name("geom", i) for i in range(self._m.ngeom)}
+        names |= {self._name("geom", i) for i in range(self._m.ngeom)} | {shape.name for shape in self._missing}
         for name in leave_out:
             if name not in names:
                 raise UnknownNameError("shape or body", name, sorted(names), f"{file}: leave_out")
@@ -100,6 +100,9 @@ class _Scene:
                 why = "tilted " if kind == "hfield" and not abs(rotation[2, 2] - 1.0) <= UPRIGHT else ""
                 why = "second " if kind == "hfield" and not why else "steep " if kind == "plane" else why
                 omitted.append((f"{why}{kind}", name))
+        for shape in self._missing:
+            if shape.collides and self._is_terrain(shape.name, shape.body):
+                omitted.append((f"mesh of the missing file {shape.mesh}", shape.name))
         if not patches and not fields:
             problem = "has no plane, static box or height field that is not left out"
             raise ConfigError(f"{problem}; others are {_listed(omitted)}" if omitted else problem, self._file)
@@ -109,9 +112,10 @@ class _Scene:
                 omitted.append(("moving body", self._name("body", body)))
         if omitted:
             names = [*self._leave_out, *(name for _, name in omitted)]
-            same = flow_text({"mjcf": {"file": str(self._file), "leave_out": names}})
+            key = flow_text({"leave_out": names})[1:-1]
             warn_omitted(
-                f"{self._file}: the ground has no {_listed(omitted)}. To switch this warning off, use the ground {same}"
+                f"{self._file}: the ground has no {_listed(omitted)}. To switch this warning off, set this key next to "
+                f"`file` in `mjcf` of a ground (docs/ground.md): {key}"
             )
         return GroundPieces(tuple(patches), fields[0] if fields else None)
 
@@ -141,9 +145,12 @@ class _Scene:
         for geom in range(m.ngeom):
             body = int(m.geom_bodyid[geom])
             touches = m.geom_contype[geom] or m.geom_conaffinity[geom] or geom in paired
-            names = {self._name("geom", geom)} | self._with_parents(body)
-            if touches and not self._moves(body) and not names & self._leave_out:
+            if touches and self._is_terrain(self._name("geom", geom), body):
                 yield geom
+
+    def _is_terrain(self, shape: str, body: int) -> bool:
+        """Return whether a shape of a body cannot move and is not left out."""
+        return not self._moves(body) and not ({shape} | self._with_parents(body)) & self._leave_out
 
     def _friction(self, geom: int) -> tuple[float | None, float | None]:
         if self._own_friction is not None:

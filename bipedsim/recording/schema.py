@@ -57,8 +57,8 @@ EVENTS = {"push": "pushes", "gantry_action": "gantry_actions", "move": "moves"}
 ABOUT = "about"
 """Key of the labels for figures (name to text) in the first message on the topic ``RUN``."""
 CONTROLLER_CHANGES, SIMULATOR_CHANGES = "/controller_node/changes", "/sim_node/changes"
-CHANGES = (CONTROLLER_CHANGES, SIMULATOR_CHANGES)
-"""Topics of changed parameters of the controller and of the drives: JSON with the ``stamp`` [ns] of the joint states
+CHANGES = {CONTROLLER_CHANGES: "controller", SIMULATOR_CHANGES: "drives"}
+"""Topic of changed parameters to their owner: JSON with the ``stamp`` [ns] of the joint states
 from which on the controller or the drives used the ``value`` of the parameter ``name``."""
 SENSORS = "sensors"
 """Key in a bag's custom data: JSON with the topic of each additional IMU and contact switch, by its name."""

@@ -22,7 +22,7 @@ from bipedsim.analysis import (
     summary,
     with_stop,
 )
-from bipedsim.config import ProgressBar, RunConfig, check, without_prefix
+from bipedsim.config import ProgressBar, RunConfig, check, together, without_prefix
 from bipedsim.contact import contact_params
 from bipedsim.control import Controller, Guard, Tuning, controller_params, make_controller
 from bipedsim.errors import ConfigError
@@ -112,6 +112,7 @@ def prepare(settings: RunConfig, scenario: Scenario | None = None, ground: Groun
     """
     check(settings, "run")
     scenario = get_scenario(settings.scenario) if scenario is None else scenario
+    together([fault.within(f"scenario {settings.scenario!r}") for fault in scenario.problems()])
     controller = scenario.controller if settings.controller is None else settings.controller
     duration = scenario.duration if settings.duration is None else settings.duration
     ground_name = scenario.ground if settings.ground is None else settings.ground

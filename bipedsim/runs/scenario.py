@@ -51,6 +51,10 @@ class Scenario:
         """Yield a message for each inconsistency between the keys."""
         yield from check_names(self.objects)
         yield from check_plates(self.force_plates)
+        for change in self.changes:
+            if change.of != "controller":
+                text = f"belongs to the {change.of}; a scenario changes only parameters of the controller. Leave it out"
+                yield ConfigError(text, "changes", change.name)
 
     @property
     def push_times(self) -> tuple[tuple[float, float], ...]:

@@ -34,6 +34,7 @@ DOT = "  ·  "
 """Separator between the parts of a title."""
 _TITLE, _NOTE = 11.5, 8.0
 """Font sizes of the title of a plot, and of a note above axes [pt]."""
+CHANGE_STYLES = {"controller": "-.", "drives": ":"}
 MOST_CHANGES = 12
 """Maximum number of changed parameters whose names are next to their lines."""
 _WITHOUT_METRICS: WeakKeyDictionary[Axes, str] = WeakKeyDictionary()
@@ -169,7 +170,7 @@ def foot_dash(k: int) -> str | tuple[int, tuple[int, int]]:
 
 
 def mark_events(ax: Axes, recording: Recording) -> None:
-    """Mark pushes, changed parameters of the controller, and the time at which it was stopped."""
+    """Mark pushes, changed parameters of controller and drives, and the time at which the controller was stopped."""
     for number, (start, end) in enumerate(recording.pushes):
         # Short pushes are widened, so that they are visible in a long run.
         end = max(end, start + 0.003 * recording.duration)
@@ -182,9 +183,9 @@ def mark_events(ax: Axes, recording: Recording) -> None:
 
 
 def _mark_changes(ax: Axes, changes: Sequence[ParameterChange]) -> None:
-    """Draw a line with name and new value for each change; many changes have no texts."""
+    """Draw a line with name and new value for each change, dotted for the drives; many changes have no texts."""
     for change in changes:
-        ax.axvline(change.at, color=TOTAL_COLOUR, linestyle="-.", linewidth=0.7)
+        ax.axvline(change.at, color=TOTAL_COLOUR, linestyle=CHANGE_STYLES[change.of], linewidth=0.7)
         if len(changes) <= MOST_CHANGES:
             look: Any = {"rotation": 90, "va": "top", "ha": "right", "fontsize": 6.5, "color": TOTAL_COLOUR}
             ax.text(change.at, 1.0, str(change), transform=ax.get_xaxis_transform(), **look)

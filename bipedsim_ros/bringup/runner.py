@@ -35,6 +35,7 @@ from bipedsim_ros.bringup.alone import looking_for_robots
 from bipedsim_ros.bringup.bringup import (
     DEMO,
     DEMO_CONTROLLER,
+    NO_CONTROLLER,
     STOP_FILE,
     Arguments,
     BringUp,
@@ -441,8 +442,8 @@ def conclude(bringup: BringUp, outcome: BringUpOutcome) -> None:
         return
     if not outcome.failed:
         # After a failure, the failure is the cause of late and missing commands.
-        late = timing_warnings(result, statistics.get("real_time_priority") or 0)
-        result["warnings"] = [*(result["warnings"] or ()), *late] or None
+        found = *_no_command_warning(result, statistics, bringup), *timing_warnings(result, statistics)
+        result["warnings"] = [*(result["warnings"] or ()), *found] or None
     folder = bringup.run_folder
     written = [] if folder is None else [folder / "bag", *_write_summary(folder, result)]
     _report(result)
@@ -594,20 +595,27 @@ def outputs_replaced(folder: Path | None) -> Iterator[None]:
         shutil.rmtree(aside)
 
 
-def timing_warnings(result: Mapping[str, Any], priority: int = 0) -> Iterator[str]:
-    """Yield warnings about missing commands, late ticks and late commands of a run.
+def _no_command_warning(result: Mapping[str, Any], statistics: Mapping[str, Any], bringup: BringUp) -> Iterator[str]:
+    """Yield a warning if no valid command came, unless the user asked for a robot that its drives hold."""
+    from bipedsim.analysis import no_command_text
+
+    none, held = no_command_text(result), statistics.get("start") == "hold_position"
+    if not none or (held and bringup.arguments.controller == NO_CONTROLLER and not result.get("commands_dropped")):
+        return
+    drives = "held the joints (start: hold_position)" if held else "had zero torque (start: immediately)"
+    yield f"commands: {none}. The drives {drives}. Start your controller, and compare its topic with `ros2 topic info`"
+
+
+def timing_warnings(result: Mapping[str, Any], statistics: Mapping[str, Any]) -> Iterator[str]:
+    """Yield warnings about silences, late ticks and late commands of a run.
 
     Args:
         result: The summary.
-        priority: Real-time priority of the simulator; 0 if it had none.
+        statistics: Statistics of the simulator.
     """
-    from bipedsim.analysis import missed_share, no_command_text, silence_text
+    from bipedsim.analysis import missed_share, silence_text
 
-    if result.get("ticks") and (none := no_command_text(result)):
-        yield (
-            f"commands: {none}. The drives held or released the joints by themselves. Start your controller, and "
-            "compare its topic with `ros2 topic info`"
-        )
+    priority = statistics.get("real_time_priority") or 0
     lock_step = result.get("clock") == "lock_step"
     silent = silence_text(result)
     if silent:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bipedsim_ros.live.remote import LiveParameter, Remote
 
 RENEWED = 2.0
-"""Time between two requests of the values [s]. Other programs can change them, too."""
+"""Time between two looks whether the node has restarted or published changes [s]."""
 WIDEST = 4.0
 """End of a slider, as a multiple of the first value."""
 STEPS = 200
@@ -56,33 +56,60 @@ class Gains:
         self._wanted: dict[str, float] = {}
         self._sent = ""
         self._due = 0.0
+        self._start: tuple[bytes, ...] = ()
+        self._outdated = False
 
     def look(self) -> None:
-        """Send the newest value of a moved slider, one change at a time. Request all values every ``RENEWED`` s."""
+        """Send the newest value of a moved slider, one change at a time.
+
+        The parameters are requested once per start of the node, and their values after each change, because the node
+        may be in the process of a real-time loop.
+        """
         if self._wanted and not self._sent:
             self._sent = next(iter(self._wanted))
             self._remote.change(self._sent, self._sent, self._wanted.pop(self._sent), of=self._of)
         if time.monotonic() >= self._due and not self._sent:
             self._due = time.monotonic() + RENEWED
-            if not self._remote.read_live(self._take, self._of, self._groups):
-                self._take([])
+            self._renew()
+
+    def _renew(self) -> None:
+        start = self._remote.start_of(self._of)
+        self._outdated |= self._remote.changed(self._of)
+        if not start:
+            self._start = ()
+            self._take([])
+        elif start != self._start:
+            # Without an answer, the next look asks again.
+            self._remote.read_live(lambda parameters: self._begin(start, parameters), self._of, self._groups)
+        elif self._outdated and self._sliders:
+            self._remote.read(self._of, list(self._sliders), self._show)
+
+    def _begin(self, start: tuple[bytes, ...], parameters: list[LiveParameter]) -> None:
+        self._start, self._outdated = start, False
+        self._take(parameters)
 
     def answered(self, asked: str) -> None:
         """Continue after the answer to a change, and show the values of the node again."""
         if asked == self._sent:
-            self._sent, self._due = "", 0.0
+            self._sent, self._due, self._outdated = "", 0.0, True
 
     def _take(self, parameters: list[LiveParameter]) -> None:
-        """Show the values. A node with other parameters gets other sliders. Without a node there are none."""
+        """Show parameters. A node with other parameters gets other sliders. Without a node there are none."""
         parameters = [each for each in parameters if each.low < each.high]
         if [each.name for each in parameters] != list(self._sliders):
             self._build(parameters)
-        for each in parameters:
-            slider = self._sliders[each.name]
-            if each.name not in self._wanted and each.name != self._sent and slider.value != each.value:
-                slider.max = max(slider.max, each.value)
-                slider.min = min(slider.min, each.value)
-                slider.value = each.value
+        self._show({each.name: each.value for each in parameters})
+
+    def _show(self, values: Mapping[str, float]) -> None:
+        """Show new values of the parameters."""
+        self._outdated = False
+        for name, value in values.items():
+            slider = self._sliders.get(name)
+            # The sliders may be those of another start of the node by now.
+            if slider is not None and name not in self._wanted and name != self._sent and slider.value != value:
+                slider.max = max(slider.max, value)
+                slider.min = min(slider.min, value)
+                slider.value = value
 
     def _build(self, parameters: list[LiveParameter]) -> None:
         if self._folder is not None:

@@ -19,6 +19,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from bipedsim.numerics import Array
 from bipedsim.runs import PERIOD_NS, PlanarVelocity
+from bipedsim_ros.live.newest import Newest
 from bipedsim_ros.wire import TwistWriter, publisher, relative, topics
 
 PATIENCE = 12.0
@@ -83,6 +84,8 @@ class Remote:
         self._describe = {
             name: node.create_client(DescribeParameters, f"{name}/describe_parameters") for name in (SIM, CONTROLLER)
         }
+        changes = {SIM: topics.DRIVES_TUNED, CONTROLLER: topics.TUNED}
+        self._changes = {name: Newest(node, topic, qos=topic.offered) for name, topic in changes.items()}
         self._pending: list[tuple[str, Any, float, Callable[[Any], Answer | None]]] = []
         self._push = publisher(node, topics.PUSH)
         self._velocity = publisher(node, topics.VELOCITY)
@@ -122,6 +125,18 @@ class Remote:
 
         self._ask(client, GetParameters.Request(names=list(names)), read)
         return True
+
+    def start_of(self, of: str) -> tuple[bytes, ...]:
+        """Return a value that differs between two starts of a node; empty without the node.
+
+        It comes from the graph of this process, so that the node has no work.
+        """
+        infos = self._node.get_publishers_info_by_topic(relative(self._changes[of].name))
+        return tuple(sorted(bytes(info.endpoint_gid) for info in infos))
+
+    def changed(self, of: str) -> bool:
+        """Return whether a node has published changed parameters since the last call."""
+        return bool(list(self._changes[of].all()))
 
     def read_live(
         self, take: Callable[[list[LiveParameter]], None], of: str = CONTROLLER, groups: Sequence[str] = ()

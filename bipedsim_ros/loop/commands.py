@@ -108,7 +108,7 @@ class Commands:
         self._impedances = ImpedanceReader(robot.joint_names)
         gains = gains or DriveParams.of_robot(robot, params.physics_dt)
         self._gains = gains.of_joints(robot)
-        self.tuning = Tuning(self._set_gains, gains, where="parameters of sim_node")
+        self.tuning = Tuning(self._set_gains, gains, where="parameters of sim_node", of="drives")
         # Gains in the setpoint that are those of the drives, and not of the command.
         self._own_gains = np.zeros((2, robot.nu), dtype=bool)
         self._joints = JointCommandReader(robot.joint_names, self._gains, self._own_gains)

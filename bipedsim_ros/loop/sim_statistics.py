@@ -27,6 +27,7 @@ class Statistics:
 
     Attributes:
         robot, contact_model, clock, rate_hz: Settings of the simulation.
+        start: Behaviour before the first command, see :class:`bipedsim_ros.loop.SimParams`.
         real_time_priority: Priority of the loop's thread (SCHED_FIFO); 0 without.
         state: waiting, running, paused, diverged or finished.
         t: Simulated time [s].
@@ -53,6 +54,7 @@ class Statistics:
     contact_model: str
     clock: str
     rate_hz: float
+    start: str = ""
     real_time_priority: int = 0
     state: str = "waiting"
     t: float = 0.0
@@ -95,6 +97,7 @@ class Statistics:
             "state": self.state,
             "duration_s": round(self.t, 9),
             "rate_hz": self.rate_hz,
+            "start": self.start,
             "real_time_priority": self.real_time_priority,
             "real_time_factor": _finite(self.real_time_factor),
             "ticks": self.ticks,

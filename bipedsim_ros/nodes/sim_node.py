@@ -116,7 +116,7 @@ class SimNode(NodeProgram):
             node.get_logger().info(f"loading the kernels of {params.contact_model}")
             sim.warm_up(loops=True)
             self._check_rate(sim)
-            self._statistics = Statistics(robot.name, params.contact_model, params.clock, params.rate)
+            self._statistics = Statistics(robot.name, params.contact_model, params.clock, params.rate, params.start)
             self._statistics.faults = tuple(map(str, faults.faults))
             for fault in self._statistics.faults:
                 node.get_logger().warning(f"fails on purpose: {fault}")

@@ -23,7 +23,7 @@ from bipedsim_studies.feasibility.sticking import sticking_conditions
 from bipedsim_studies.feasibility.support import BodyReader, SupportFoot
 from bipedsim_studies.feasibility.torques import TorqueSet, weakest
 
-_OF_HOSTS = ("set_velocity", "set_footsteps", "fallen", "estimate")
+_OF_HOSTS = ("set_velocity", "set_footsteps", "fallen", "estimate", "height_points", "true_velocity")
 """Optional members of a controller, see :class:`bipedsim.control.base.Controller`."""
 
 

@@ -6,6 +6,7 @@ import base64
 import io
 import math
 import os
+import re
 import struct
 import warnings
 import zlib
@@ -296,8 +297,10 @@ def test_numpy_and_images_are_read(tmp_path: Path) -> None:
         # The last row of an image is at the smallest y.
         pixels = np.round(heights.T[::-1] * full).astype(dtype)
         Image.fromarray(pixels).save(tmp_path / "h.png")
-        with pytest.warns(InferredWarning):
+        with pytest.warns(InferredWarning) as caught:
             field = get_ground(tmp_path / "h.png").field
+        # The key to add replaces no other key of the user.
+        assert re.findall(r"\w+: [\d.]+|\{", str(caught[0].message)) == ["scale: 1.0"]
         assert field is not None
         np.testing.assert_allclose(field.heights, heights, atol=0.5 / full)
         with warnings.catch_warnings():

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import pytest
+import yaml
 from PIL import Image
 from refusals import refusal
 
@@ -44,6 +45,13 @@ def scene(folder: Path, world: str, hfield: str = "", more: str = "") -> Path:
     asset = f'<asset><hfield name="hills" size="1.3 0.6 0.2 0.1" {hfield}/></asset>' if "hills" in world else ""
     path.write_text(f"<mujoco>{asset}<worldbody>{world}</worldbody>{more}</mujoco>")
     return path
+
+
+def suggested(warning: object) -> dict[str, Any]:
+    """Return the key and value that a warning says to add to ``mjcf``."""
+    key = re.search(r"leave_out: \[.*\]", str(warning))
+    assert key is not None
+    return dict(yaml.safe_load(key[0]))
 
 
 def ray_heights(path: Path, points: Any) -> tuple[Any, Any]:
@@ -149,26 +157,51 @@ def test_left_out_parts_are_named_and_can_be_left_out_on_purpose(tmp_path: Path)
     assert [patch.name for patch in same.patches] == ["floor", "tread"]
     assert [patch.name for patch in less.patches] == ["floor"]
     assert less.field is None
-    in_braces = re.search(r"\{.*\}", warning)
-    assert in_braces is not None
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert [patch.name for patch in get_ground(in_braces[0]).patches] == ["floor", "tread"]
+    assert set(suggested(warning)["leave_out"]) == names
     with pytest.raises(UnknownNameError) as unknown:
         make_ground({"mjcf": {"file": str(path), "leave_out": ["tred"]}}, "wrong")
     assert unknown.value.meant == "tread"
 
 
 def test_the_warning_contains_all_names(tmp_path: Path) -> None:
-    """A message shows the first names; the ground in it that switches the warning off has all of them."""
+    """A message shows the first names; the key in it that switches the warning off has all of them."""
     barrels = [f'<geom name="barrel: {i}" type="cylinder" size="0.1 0.1"/>' for i in range(40)]
+    crate = '<geom name="crate" type="box" size="0.1 0.1 0.1"/>'
+    keys = {"file": str(scene(tmp_path, FLOOR + crate + "".join(barrels))), "leave_out": ["crate"]}
     with pytest.warns(OmittedWarning) as caught:
-        get_ground(scene(tmp_path, FLOOR + "".join(barrels)))
-    in_braces = re.search(r"\{.*\}", str(caught[0].message))
-    assert in_braces is not None
+        make_ground({"mjcf": keys}, "first")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert len(get_ground(in_braces[0]).patches) == 1
+        ground = make_ground({"mjcf": keys | suggested(caught[0].message)}, "second")
+    assert [patch.name for patch in ground.patches] == ["floor"]
+
+
+def test_missing_meshes_are_reported_if_they_would_collide_and_are_not_left_out(tmp_path: Path) -> None:
+    mesh = '<geom name="{}" type="mesh" mesh="m" {}/>'
+    world = (
+        FLOOR
+        + mesh.format("rock", "")
+        + mesh.format("picture", 'contype="0" conaffinity="0"')
+        + mesh.format("paired", 'contype="0" conaffinity="0"')
+        + f"<body name='rack'>{mesh.format('shelf', '')}</body>"
+        + f"<body>{mesh.format('unnamed', '')}<body name='door'><joint/>{mesh.format('handle', '')}"
+        + '<geom name="knob" size="0.1"/></body></body>'
+    )
+    path = scene(tmp_path, world, more='<contact><pair geom1="paired" geom2="knob"/></contact>')
+    path.write_text(path.read_text().replace("<worldbody>", '<asset><mesh name="m" file="m.stl"/></asset><worldbody>'))
+
+    def left_out(names: list[str]) -> set[str]:
+        with pytest.warns(OmittedWarning) as caught:
+            make_ground({"mjcf": {"file": str(path), "leave_out": names}}, "here")
+        assert len(caught) == 1
+        return set(suggested(caught[0].message)["leave_out"])
+
+    assert left_out([]) == {"rock", "paired", "shelf", "unnamed", "door"}
+    assert left_out(["rock", "rack"]) == {"rock", "rack", "paired", "unnamed", "door"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        names = ["rock", "rack", "paired", "unnamed", "door"]
+        assert len(make_ground({"mjcf": {"file": str(path), "leave_out": names}}, "here").patches) == 1
 
 
 def test_what_carries_moving_bodies_and_cannot_move_is_terrain(tmp_path: Path) -> None:

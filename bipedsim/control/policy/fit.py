@@ -122,6 +122,9 @@ NEEDS = {
     "observations": {"joints", "action", "encoders"},
 }
 """Key of a deployment file to the keys without which its values cannot be checked."""
+_OF_NETWORK = {"network", "input", "output", "states"}
+_SIZES = {"observations", "action"}
+"""Places of errors that compare a network with the terms or joints of the file."""
 
 
 def fit(
@@ -158,9 +161,10 @@ def _needed(fault: BipedSimError, where: str) -> set[str]:
     place = str(fault.place)
     inside = place.removeprefix(f"{where}: ")
     if inside == place:
-        return {"network", "input", "output", "states"}
+        return _OF_NETWORK
     key = re.split(r"[.\[]", inside)[0]
-    return {key} | NEEDS.get(key, set())
+    of_size = _OF_NETWORK | {"frames"} if inside in _SIZES else set()
+    return {key} | NEEDS.get(key, set()) | of_size
 
 
 @dataclass

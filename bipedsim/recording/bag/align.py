@@ -372,7 +372,7 @@ class BagRows:
         for at, message in zip(arrived.tolist(), block.messages(), strict=True):
             try:
                 entry = json_object(message.data)
-                change = ParameterChange(0.0, str(entry["name"]), entry["value"])
+                change = ParameterChange(0.0, str(entry["name"]), entry["value"], CHANGES[topic])
                 self._changes.append((int(entry["stamp"]), change))
             except (RecordingError, KeyError, ValueError, TypeError) as error:
                 self._decoders.count_unfit(topic, 1, str(error))

@@ -77,6 +77,17 @@ def test_nothing_is_said_of_values_that_need_a_wrong_key(tmp_path: Path) -> None
     check_fields(error, place="joints", value=3)
 
 
+@pytest.mark.parametrize("key", ["frames", "input", "output", "states", "network"])
+def test_sizes_are_not_compared_if_a_key_that_decides_them_is_wrong(tmp_path: Path, key: str) -> None:
+    """Errors of terms are reported in addition."""
+    check_fields(refused(tmp_path, **{key: 7}), place=key, value=7)
+    joints = {"joints": JOINTS[:3], "limits": [[0.0, 1.0]] * 2}
+    found = faults_of(refused(tmp_path, observations=[{"term": "clock"}, {"term": "nose"}], action=joints, **{key: 7}))
+    assert found == {(key, "7"), ("observations[1]", "'nose'"), ("action.limits", "None")}
+    found = faults_of(refused(tmp_path, observations=[{"term": "clock"}], action=joints, **{key: 7}))
+    assert found == {(key, "7"), ("action.limits", "None")}
+
+
 def test_a_network_of_another_size(tmp_path: Path) -> None:
     terms = [{"term": "joint_pos", "history": 2}, {"term": "clock"}]
     check_fields(refused(tmp_path, observations=terms, frames={"count": 2}), place="observations")

@@ -13,14 +13,15 @@ import pytest
 from recording_support import STORE, T0, contact, header, joint_state, point, serialise, topic, wrench, write_bag
 from refusals import refusal
 
-from bipedsim.analysis import RunSummary, gather
+from bipedsim.analysis import RunSummary, controller_figures, gather
 from bipedsim.cli.main import main
+from bipedsim.config import ParameterChange
 from bipedsim.errors import EXIT_INCOMPLETE, IncompleteWarning, RecordingError
 from bipedsim.model import load_robot
 from bipedsim.recording import COLUMNS, joined, load_recording
 from bipedsim.recording.bag import align, mcap, segments
 from bipedsim.recording.bag.reader import Bag, BagWriter
-from bipedsim.recording.schema import RUN
+from bipedsim.recording.schema import CHANGES, RUN
 from bipedsim.sim.simulator import Simulator
 
 WRENCH, JOINTS = "geometry_msgs/msg/WrenchStamped", "sensor_msgs/msg/JointState"
@@ -475,6 +476,19 @@ def test_a_bag_says_what_ran(tmp_path: Path) -> None:
     assert {**load_recording(tmp_path / "bag").about, "robot": "biped14"} == expected
     write_bag(tmp_path / "others", bag_messages(range(50))).close()
     assert load_recording(tmp_path / "others").about == {}
+
+
+def test_the_topic_of_a_changed_parameter_tells_its_owner(tmp_path: Path) -> None:
+    """A controller may have a parameter with the name of a gain of the drives."""
+    kind, name = "std_msgs/msg/String", "drive_stiffness.l_knee"
+    entries = {of: {"stamp": k * 10 * MS, "name": name, "value": 1.0} for k, of in enumerate(CHANGES.values(), start=1)}
+    said = [(topic, kind, serialise(kind, data=json.dumps(entries[of]))) for topic, of in CHANGES.items()]
+    write_bag(tmp_path / "bag", [*said, *bag_messages(range(50))], {"robot": "r"}).close()
+    run = load_recording(tmp_path / "bag")
+    assert [(change.at, change.of) for change in run.changes] == [(0.01, "controller"), (0.02, "drives")]
+    run.save(tmp_path / "run.npz")
+    assert load_recording(tmp_path / "run.npz").changes == run.changes
+    assert not set(run.changes) ^ {ParameterChange(**entry) for entry in controller_figures(run)["parameter_changes"]}
 
 
 def test_columns_that_nobody_wants_take_no_memory_and_the_others_are_the_same(tmp_path: Path) -> None:

@@ -241,7 +241,9 @@ def test_ticks_that_begin_periods_late_are_told_with_what_to_do(
 
 def test_a_priority_that_the_nodes_have_is_not_recommended() -> None:
     late = with_statistics({}, {**COUNTED, "lateness_us": {"p99": 12_000.0}})
-    (without,), (with_priority,) = (tuple(timing_warnings(late, priority)) for priority in (0, 50))
+    (without,), (with_priority,) = (
+        tuple(timing_warnings(late, {"real_time_priority": priority})) for priority in (0, 50)
+    )
     assert "permit real-time priority" in without.lower()
     assert "permit real-time priority" not in with_priority.lower()
     assert "already had real-time priority 50" in with_priority
@@ -254,7 +256,7 @@ def test_other_programs_are_blamed_only_where_the_cores_are_overloaded(
 ) -> None:
     monkeypatch.setattr(runner.os, "getloadavg", lambda: (load, 0.0, 0.0))
     monkeypatch.setattr(runner.os, "sched_getaffinity", lambda _pid: {0, 1})
-    (warning,) = timing_warnings(with_statistics({}, {**COUNTED, "lateness_us": {"p99": 12_000.0}}))
+    (warning,) = timing_warnings(with_statistics({}, {**COUNTED, "lateness_us": {"p99": 12_000.0}}), {})
     assert ("end other programs" in warning.lower()) == busy
 
 
@@ -271,6 +273,26 @@ def test_warnings_of_the_terminal_are_in_the_summary(
     assert printed == [f"warning: {warning}" for warning in warnings]
     conclude(BringUp(Arguments(), (), tmp_path), BringUpOutcome(0, COUNTED))
     assert json.loads((tmp_path / "summary.json").read_text())["warnings"] is None
+
+
+@pytest.mark.parametrize(
+    ("start", "controller", "dropped", "warned"),
+    [
+        ("hold_position", "none", 0, ""),
+        ("hold_position", "none", 3, "hold_position"),
+        ("hold_position", "topic_based", 0, "hold_position"),
+        ("immediately", "none", 0, "immediately"),
+    ],
+)
+def test_a_robot_that_the_user_only_looks_at_needs_no_commands(
+    start: str, controller: str, dropped: int, warned: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counted = {**COUNTED, "commands_received": 0, "missed_commands": 0, "commands_dropped": dropped, "start": start}
+    counted |= {"commands_dropped_by_kind": {"names": dropped} if dropped else {}, "round_trip_us": {}}
+    conclude(BringUp(Arguments(controller=controller), (), None), BringUpOutcome(0, counted))
+    printed = capsys.readouterr()
+    assert [part in printed.err for part in ("warning: commands", f"start: {start}")] == [bool(warned)] * 2
+    assert "commands" in printed.out
 
 
 def test_a_fall_that_was_not_recorded_is_followed_by_how_to_see_it(capsys: pytest.CaptureFixture[str]) -> None:

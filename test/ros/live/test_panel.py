@@ -6,7 +6,7 @@ import math
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -39,7 +39,10 @@ class Asked:
     """The requests of the controls to the nodes."""
 
     def __init__(self) -> None:
-        self.there = True
+        self.there = self.changed_by_others = True
+        self.starts = 1
+        self.read_names: list[str] = []
+        self.described = 0
         self.gains = [LiveParameter("posture.stiffness", 10.0, 0.0, 1000.0, "kp / kd")]
         self.drives = [LiveParameter("drive_damping.l_knee", 5.0, 0.0, 1e300, "damping")]
         self.changes: list[tuple[str, float, str]] = []
@@ -54,9 +57,20 @@ class Asked:
 
     def read_live(self, take: Callable[[list[LiveParameter]], None], of: str, groups: Sequence[str]) -> bool:
         assert groups == (("drive_stiffness", "drive_damping") if of == SIM else ())
-        if self.there:
-            take(self.drives if of == SIM else self.gains)
-        return self.there
+        self.described += 1
+        take(self.drives if of == SIM else self.gains)
+        return True
+
+    def start_of(self, of: str) -> tuple[bytes, ...]:
+        return (bytes([self.starts]),) if self.there else ()
+
+    def changed(self, of: str) -> bool:
+        return self.changed_by_others
+
+    def read(self, of: str, names: Sequence[str], take: Callable[[dict[str, Any]], None]) -> bool:
+        self.read_names += names
+        take({each.name: each.value for each in (self.drives if of == SIM else self.gains) if each.name in names})
+        return True
 
     def change(self, asked: str, name: str, value: float, of: str) -> None:
         self.changes.append((name, value, of))
@@ -137,9 +151,34 @@ def test_a_slider_sends_its_newest_value_and_shows_what_the_controller_has(panel
     panel.look()
     assert (slider.value, slider.max) == (90.0, 90.0)
     ASKED.gains = []
+    ASKED.starts += 1
     gains._due = 0.0
     panel.look()
     assert not gains._sliders
+
+
+def test_a_node_is_asked_only_after_its_start_and_after_changes(panel: Panel) -> None:
+    """sim_node answers in the process of its real-time loop, and has two gains for each joint."""
+    _, drives = panel._gains
+    ASKED.there, ASKED.changed_by_others = True, False
+
+    def look() -> tuple[int, int]:
+        ASKED.described, ASKED.read_names = 0, []
+        drives._due = 0.0
+        drives.look()
+        return ASKED.described, len(ASKED.read_names)
+
+    ASKED.starts += 1
+    assert look() == (1, 0)
+    assert look() == (0, 0)
+    ASKED.changed_by_others = True
+    ASKED.drives = [LiveParameter("drive_damping.l_knee", 7.0, 0.0, 1e300, "damping")]
+    assert look() == (0, 1)
+    assert drives._sliders["drive_damping.l_knee"].value == 7.0
+    ASKED.changed_by_others = False
+    assert look() == (0, 0)
+    ASKED.starts += 1
+    assert look() == (1, 0)
 
 
 def test_a_slider_of_the_drives_changes_the_simulator(panel: Panel) -> None:

@@ -118,6 +118,31 @@ def test_gains_of_the_drives_are_listed_with_their_range(ros: RosWorld) -> None:
     assert {each.low for each in found[0]} == {0.0}
 
 
+def test_changes_and_restarts_of_a_node_are_seen_without_a_request(ros: RosWorld) -> None:
+    node = ros.start("sim_node", start="hold_position")
+    remote = Remote(ros.node, lambda answer: None)
+    ros.until(lambda: remote.start_of(SIM), "the node")
+    ros.until(remote._set[SIM].service_is_ready, "its services")
+    first = remote.start_of(SIM)
+    assert not remote.changed(SIM)
+    remote.change("gain", "drive_damping.l_knee", 6.0)
+    seen: list[bool] = []
+
+    def look() -> None:
+        remote.look()
+        if remote.changed(SIM):
+            seen.append(True)
+
+    ros.until(lambda: (look(), seen)[1], "the change")
+    assert not remote.changed(SIM)
+    assert remote.start_of(SIM) == first
+    node.stop()
+    ros.until(lambda: not remote.start_of(SIM), "the end of the node")
+    ros.start("sim_node", start="hold_position")
+    ros.until(lambda: remote.start_of(SIM), "the node again")
+    assert remote.start_of(SIM) != first
+
+
 def test_live_parameters_of_a_controller_are_listed_and_changed(ros: RosWorld) -> None:
     gains = {"posture.kp.l_knee": 100.0, "posture.kp.r_knee": 200.0}
     ros.start("controller_node", controller="posture", **gains)

@@ -166,7 +166,9 @@ def test_gains_of_the_drives_change_at_the_logged_time_and_the_recording_repeats
         recorder.finish(signal.SIGINT)
     for segment, at in ((0, changed_at), (1, 0.0)):
         run = load_recording(tmp_path / "bag", segment)
-        assert [(found.name, found.value, round(found.at, 6)) for found in run.changes] == [(name, 400.0, round(at, 6))]
+        assert [replace(found, at=round(found.at, 6)) for found in run.changes] == [
+            ParameterChange(round(at, 6), name, 400.0, "drives")
+        ]
         knee = run.joint_names.index("l_knee")
         stiffness = run.setpoint[:, knee, 3]
         # The row at t contains the command of the step that ends at t.

@@ -88,6 +88,7 @@ class Lifts:
         self._knee = robot.joint_names.index("r_hip_pitch")
         self.readouts = {"asked": 0.0}
         self.fallen = False
+        self.true_velocity, self.height_points = np.full(3, np.nan), np.zeros((4, 2))
         self.commands: list[tuple[float, float, float]] = []
 
     def reset(self, observation: Observation) -> None:
@@ -123,6 +124,8 @@ def test_what_a_controller_has_its_filter_has(robot: Robot) -> None:
     guard.steer((0.1, 0.0, 0.0))
     assert controller.commands == [(0.1, 0.0, 0.0)]
     assert not guard.has_estimate
+    assert guard.true_velocity is controller.true_velocity
+    assert guard.height_points is controller.height_points
     observation = Simulator(robot).reset()
     guard.reset(observation)
     guard.update(observation)
@@ -132,7 +135,8 @@ def test_what_a_controller_has_its_filter_has(robot: Robot) -> None:
     guard.update(observation)
     assert guard.reason == StopReason(StopKind.GAVE_UP)
     without = Sticking(make_controller("posture", robot), robot)
-    assert not any(hasattr(without, name) for name in ("set_velocity", "set_footsteps", "fallen", "estimate"))
+    optional = ("set_velocity", "set_footsteps", "fallen", "estimate", "height_points", "true_velocity")
+    assert not any(hasattr(without, name) for name in optional)
 
 
 def test_it_is_hosted_by_name(robot: Robot) -> None:
