@@ -104,22 +104,23 @@ def friction(
         sources: Names of the recordings.
 
     Returns:
-        None if no foot with a sole was flat on the ground, or the sensors do not measure tangential forces.
+        None if no foot with a sole was flat on the ground and had a sensor of tangential forces.
     """
     soles = np.array([sole.n_vertices > 2 for sole in robot.soles])
     best: tuple[float, str, float, str] | None = None
-    tests = sum(int((feet.flat & soles).sum()) for feet in recordings)
+    tests = sum(int((feet.flat & feet.sheared & soles).sum()) for feet in recordings)
     samples: list[tuple[float, Array]] = []
     for feet, source in zip(recordings, sources, strict=True):
-        if not feet.sheared or not (feet.flat & soles).any():
+        usable = feet.sheared & soles
+        if not (feet.flat & usable).any():
             continue
-        bounds = _lower_ends(result, feet, feet.flat & soles, tests)
+        bounds = _lower_ends(result, feet, feet.flat & usable, tests)
         if np.isfinite(bounds).any():
             k, foot = np.unravel_index(int(np.nanargmax(bounds)), bounds.shape)
             found = float(bounds[k, foot])
             if best is None or found > best[0]:
                 best = found, robot.soles[foot].name, float(feet.t[k]), source
-        for i, j in permutations(np.flatnonzero(soles), 2):
+        for i, j in permutations(np.flatnonzero(usable), 2):
             samples += _sliding(result, feet, int(i), int(j), _reach(robot.soles[i]))
     if best is None:
         return None

@@ -19,6 +19,9 @@ OF_EFFORTS = tuple(kind for kind in OF_JOINTS if kind != "encoder_offset")
 """Kinds per joint that only the effort of the joint shows."""
 OFFSETS = ("force_offset", "moment_offset")
 """Kinds per foot that only its wrench shows."""
+NEGLIGIBLE = 1e-3
+"""Share of a sensor's component in a component of the wrench on the sole [1], [m], up to which it is not needed. In
+some descriptions, the axes of sensor and sole differ by rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +65,23 @@ class Lacking:
                 f"lacks ankle_wrench of {some(parts)}; these forces are unknowns of every row, so that fewer equations "
                 "remain for masses and CoM, and nothing determines their offsets"
             )
+
+
+def ankles_to_soles(robot: Robot) -> Array:
+    """Return the matrices (K, 6, 6) from wrenches of the ankle sensors to wrenches in the frames of the soles."""
+    feet = zip(robot.soles, robot.placement_joint_ankle, strict=True)
+    return np.array([(sole.placement_joint_sole.inverse() * ankle).toDualActionMatrix() for sole, ankle in feet])
+
+
+def measured_in_soles(robot: Robot, missing: Flags) -> Flags:
+    """Return which components (K, 6) of the wrenches in the frames of the soles the ankle sensors measure.
+
+    Args:
+        robot: The robot.
+        missing: (K, 6) components that the sensors do not measure, in their own frames.
+    """
+    needed = np.abs(ankles_to_soles(robot)) > NEGLIGIBLE
+    return np.asarray(~(needed & missing[:, None, :]).any(axis=-1))
 
 
 def _never(values: Array) -> Flags:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from bipedsim.analysis import aligned
+from bipedsim.errors import some
 from bipedsim.model import Robot, Sole
 from bipedsim.numerics import Array, Flags, Integers
 from bipedsim_studies.identify.estimation import Estimate
@@ -42,7 +43,8 @@ class Edge:
         foot: The foot.
         name: Direction of its outward normal: front, left, back, right, or an angle from the front.
         described: Distance from the origin of the sole frame along this normal, in the description [m].
-        bound: Lower bound of this distance: the outermost centre of pressure [m]; NaN if the foot carried no load.
+        bound: Lower bound of this distance: the outermost centre of pressure [m]; NaN if the foot carried no load, or
+            its sensor does not measure the centre of pressure.
         measured: The distance, and the half width of its 95 % interval [m]; None if the foot did not turn about it.
     """
 
@@ -111,7 +113,7 @@ def outlines_text(outlines: Sequence[Outline]) -> Iterator[str]:
             elif math.isfinite(edge.bound):
                 value = f"at least {max(1e3 * edge.bound, 0.0):.0f}"
             else:
-                value = "no load"
+                value = "unknown"
             rows.append((edge.foot, edge.name, f"{1e3 * edge.described:g}", value))
         if outline.height is not None:
             height = f"{1e3 * outline.height[0]:.1f} +- {1e3 * outline.height[1]:.2g}"
@@ -119,9 +121,13 @@ def outlines_text(outlines: Sequence[Outline]) -> Iterator[str]:
     yield "soles: distance of each edge from the origin of the sole frame [mm]"
     yield from aligned(rows)
     edges = [edge for outline in outlines for edge in outline.edges]
-    unknown = dict.fromkeys(SHOWN_BY.get(edge.name, _OTHER) for edge in edges if edge.measured is None)
-    if unknown:
-        yield f"  to measure the others: {'; '.join(unknown)}"
+    blind = dict.fromkeys(edge.foot for edge in edges if math.isnan(edge.bound))
+    if blind:
+        yield f"  unknown: no load on {some(list(blind))}, or the ankle sensor does not measure the CoP"
+    flat = [edge for edge in edges if edge.measured is None and math.isfinite(edge.bound)]
+    if flat:
+        motions = dict.fromkeys(SHOWN_BY.get(edge.name, _OTHER) for edge in flat)
+        yield f"  to measure the others: {'; '.join(motions)}"
     for outline in outlines:
         if any(edge.measured is not None or edge.bound > edge.described for edge in outline.edges):
             vertices = ", ".join(f"[{x:.4f}, {y:.4f}]" for x, y in outline.vertices)
@@ -227,7 +233,12 @@ def _turns(feet: Feet, foot: int, normals: Array, described: Array) -> Flags:
     wrench, turning = feet.wrench[:, foot], feet.turning[:, foot, :2]
     across = turning @ normals.T
     about = turning @ np.stack([-normals[:, 1], normals[:, 0]])
-    turns = feet.loaded[:, foot, None] & (np.abs(about) > TURNS) & (np.abs(across) < ALONG * np.abs(about))
+    turns = (
+        feet.has_cop[foot]
+        & feet.loaded[:, foot, None]
+        & (np.abs(about) > TURNS)
+        & (np.abs(across) < ALONG * np.abs(about))
+    )
     load = np.where(feet.loaded[:, foot], wrench[:, 2], np.inf)[:, None]
     cop = (wrench[:, 3:4] * normals[:, 1] - wrench[:, 4:5] * normals[:, 0]) / load
     nearest = np.argmax(cop - described, axis=1)
@@ -244,7 +255,7 @@ def _bounds(result: Estimate, recordings: Sequence[Feet], foot: int, normals: Ar
         wrench, slope = feet.smoothed()
         beside = (len(feet.t) - len(wrench)) // 2
         rows = feet.loaded_throughout[beside : len(feet.t) - beside, foot]
-        if not rows.any():
+        if not rows.any() or not feet.has_cop[foot]:
             continue
         force, numbers = wrench[rows, foot], feet.numbers[foot]
         covariance = result.covariance[np.ix_(numbers, numbers)]

@@ -96,9 +96,8 @@ def test_noise_alone_does_not_raise_the_bound(robot: Robot, seed: int) -> None:
     some = np.ones((n, feet), dtype=bool)
     still, apart = np.zeros((n, feet, 3)), np.zeros((n, feet, feet, 3))
     slope = np.zeros((n, feet, 6, 16))
-    signals = Feet(
-        np.arange(n) / RATE, wrench, slope, equations.of_feet, deviation, still, still, apart, True, some, some
-    )
+    times, measured = np.arange(n) / RATE, np.ones((feet, 6), dtype=bool)
+    signals = Feet(times, wrench, slope, equations.of_feet, deviation, still, still, apart, measured, some, some)
     found = friction(robot, described(robot), [signals], ["made up"])
     assert found is not None
     assert 0.85 * true < found.bound < true
@@ -126,3 +125,25 @@ def test_sensors_of_the_vertical_force_alone_say_nothing_of_friction(robot: Robo
     recording.ankle_wrench[:, :, [0, 1, 5]] = 0.0
     signals = [signals_of(recording, robot)]
     assert Contact.of(robot, described(robot), signals, ["run"]).friction is None
+
+
+def test_only_a_foot_whose_forces_are_all_measured_shows_friction(robot: Robot) -> None:
+    recording = skating(robot, 0.1, 0.1, 2)
+    whole = of(robot, recording)
+    assert whole.dynamic is not None
+    recording.ankle_wrench[:, 0, 0] = np.nan
+    found = of(robot, recording)
+    assert found.foot == robot.soles[1].name
+    assert found.dynamic is None
+
+
+def test_a_tilted_sensor_of_the_vertical_force_shows_no_friction() -> None:
+    """The axes of the sensors of icub are off those of its soles by rounding."""
+    icub = load_robot("icub")
+    recording = run(RunConfig(robot="icub", scenario="squat", controller="posture", duration=3.0))[0]
+    recording.ankle_wrench[:, :, [0, 1, 3, 4, 5]] = np.nan
+    parameters = parameters_of(icub)
+    feet = Feet.of(Equations(icub, parameters), signals_of(recording, icub), parameters.start)
+    assert feet.measured.tolist() == [[False, False, True, False, False, False]] * 2
+    assert feet.loaded.any()
+    assert friction(icub, described(icub), [feet], ["run"]) is None

@@ -96,6 +96,23 @@ def test_edges_about_which_the_feet_turn_show_hidden_outline_and_height(robot: R
         assert_allclose(outline.vertices, sole.vertices, atol=3e-3)
 
 
+def test_a_sole_whose_moments_are_not_measured_is_unknown(robot: Robot) -> None:
+    """Zeros instead of the moments would be a foot without extent."""
+    recording = rocking(robot, "roll", 1)
+    recording.ankle_wrench[:, 0, 3:] = np.nan
+    signals = [signals_of(recording, robot)]
+    contact = Contact.of(robot, described(robot), signals, ["run"])
+    left, right = contact.outlines
+    assert left.height is None
+    assert all(edge.measured is None and math.isnan(edge.bound) for edge in left.edges)
+    assert_allclose(left.vertices, robot.soles[0].vertices, atol=1e-9)
+    assert any(edge.measured is not None for edge in right.edges)
+    values = contact.as_json()["soles"][0]["edges"]
+    assert all(edge["at_least"] is None and edge["value"] is None for edge in values)
+    lines = [line for line in contact.text() if "robot.yaml" in line]
+    assert len(lines) == 1
+
+
 def test_edges_that_the_centre_of_pressure_does_not_reach_have_a_bound(robot: Robot) -> None:
     squat = run(RunConfig(scenario="squat", controller="posture", hardware=biased(robot, 3), duration=4.0))[0]
     loaded = squat.wrench[:, :, 2] > 0.1 * robot.weight
