@@ -41,12 +41,24 @@ class Lacking:
         """Return the missing signals of a recording in the order of the robot."""
         return cls(_never(recording.joint_effort), _never(recording.ankle_wrench))
 
+    @classmethod
+    def common(cls, each: Sequence[Lacking]) -> Lacking:
+        """Return the signals that all of some recordings lack."""
+        return cls(*(np.all([getattr(one, name) for one in each], axis=0) for name in ("efforts", "wrenches")))
+
     def filled(self, recording: Recording) -> Recording:
         """Return the recording with zeros instead of the missing signals."""
+        return self._with(recording, 0.0)
+
+    def removed(self, recording: Recording) -> Recording:
+        """Return the recording, in the order of the robot, without these signals."""
+        return self._with(recording, np.nan)
+
+    def _with(self, recording: Recording, value: float) -> Recording:
         return replace(
             recording,
-            joint_effort=np.where(self.efforts, 0.0, recording.joint_effort),
-            ankle_wrench=np.where(self.wrenches, 0.0, recording.ankle_wrench),
+            joint_effort=np.where(self.efforts, value, recording.joint_effort),
+            ankle_wrench=np.where(self.wrenches, value, recording.ankle_wrench),
         )
 
     def notes(self, robot: Robot) -> Iterator[str]:
@@ -107,8 +119,8 @@ def with_all_feet(recording: Recording, robot: Robot, source: str) -> Recording:
 
 def undetermined(parameters: Parameters, lacking: Sequence[Lacking]) -> Flags:
     """Return which numbers (p,) none of the recordings shows, because the signals are missing in all of them."""
-    efforts = np.all([each.efforts for each in lacking], axis=0)
-    wrenches = np.all([each.wrenches for each in lacking], axis=0)
+    common = Lacking.common(lacking)
+    efforts, wrenches = common.efforts, common.wrenches
     result = np.zeros(len(parameters), dtype=np.bool_)
     for kind in OF_EFFORTS:
         result[parameters.at[kind][:, 0]] = efforts
