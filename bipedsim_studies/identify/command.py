@@ -78,7 +78,7 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim_studies.identify.delay import command_delay
     from bipedsim_studies.identify.estimation import ITERATIONS, estimate
     from bipedsim_studies.identify.judgement import Judgement
-    from bipedsim_studies.identify.lacking import undetermined
+    from bipedsim_studies.identify.lacking import Lacking, undetermined
     from bipedsim_studies.identify.overlay import Measured, overlay, samples, samples_folder
     from bipedsim_studies.identify.page import write_estimate
     from bipedsim_studies.identify.parameters import parameters_of
@@ -111,6 +111,7 @@ def main(args: argparse.Namespace) -> int:
         robot_run(checked, robot)
     signals = [signals_of(each, robot, str(path)) for path, each in zip(args.recordings, recordings, strict=True)]
     parameters = without_data(parameters, undetermined(parameters, [each.lacking for each in signals]))
+    lacking = Lacking.common([each.lacking for each in signals])
     with ProgressBar(total=ITERATIONS, desc="identify", unit="iteration", disable=not shows_progress(args)) as bar:
         result = estimate(robot, signals, bar.update, parameters)
     delay = max(filter(None, map(command_delay, recordings)), key=lambda found: found[1], default=None)
@@ -121,7 +122,7 @@ def main(args: argparse.Namespace) -> int:
     tried: list[Suggestion] = []
     if args.suggest:
         with ProgressBar(total=len(MOTIONS), desc="suggest", unit="motion", disable=not shows_progress(args)) as bar:
-            tried = suggestions(robot, result, yaml_value(text), bar.update)
+            tried = suggestions(robot, result, yaml_value(text), lacking, bar.update)
     judgements, without = [], []
     if checked is not None or page:
         source, recording = (args.recordings[-1], recordings[-1]) if checked is None else (args.check, checked)

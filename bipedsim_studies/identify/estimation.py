@@ -42,7 +42,7 @@ class Unexplained:
     Attributes:
         rms: Its root mean square [N.m].
         share: The same over that of the joint's effort, or over a tenth of the largest one of all joints.
-        by_phase: The root mean square in each of ``PHASES`` in which the joint moved.
+        by_phase: The root mean square in each of ``PHASES`` in which the joint moved; none if the phases are unknown.
     """
 
     rms: float

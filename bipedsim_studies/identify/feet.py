@@ -9,6 +9,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from bipedsim.numerics import Array, Flags, Indices
 from bipedsim_studies.identify.equations import Equations
+from bipedsim_studies.identify.lacking import ankles_to_soles, measured_in_soles
 from bipedsim_studies.identify.signals import HANN, TAPS, Signals
 
 LOADED = 0.1
@@ -31,9 +32,9 @@ class Feet:
         turning: (n, K, 3) angular velocity of the foot [rad/s].
         acceleration: (n, K, 3) of the origin of the sole, minus gravity [m/s^2].
         apart: (n, K, K, 3) velocity of the point of foot i at its centre of pressure relative to that of foot j, in the
-            axes of foot i [m/s].
-        sheared: Whether the ankle sensors measure forces along the soles.
-        loaded: (n, K) whether a foot carries a load.
+            axes of foot i [m/s]. The point is the origin of the sole if the centre of pressure is not measured.
+        measured: (K, 6) components of ``wrench`` that the ankle sensors measure.
+        loaded: (n, K) whether a foot carries a load, as far as its sensor measures it.
         flat: (n, K) whether it is loaded and does not turn during the second smoothing window.
     """
 
@@ -45,17 +46,22 @@ class Feet:
     turning: Array
     acceleration: Array
     apart: Array
-    sheared: bool
+    measured: Flags
     loaded: Flags
     flat: Flags
 
     @classmethod
     def of(cls, equations: Equations, signals: Signals, values: Array) -> Feet:
-        """Return forces and motion of the feet of a recording for the parameters ``values`` (p,)."""
+        """Return forces and motion of the feet of a recording for the parameters ``values`` (p,).
+
+        A component of a sensor that is exactly 0 in all rows is not a measured one: messages of sensors of the
+        vertical force have zeros in the others.
+        """
         robot, n = equations.robot, len(signals)
         feet = len(robot.soles)
         wrench, slope = np.zeros((n, feet, 6)), np.zeros((n, feet, 6, 16))
         turning, acceleration = np.zeros((n, feet, 3)), np.zeros((n, feet, 3))
+        measured = measured_in_soles(robot, signals.lacking.wrenches | ~signals.wrench.any(axis=0))
         velocity, axes = np.zeros((n, feet, 3)), np.zeros((n, feet, 3, 3))
         for k, (data, ground, derivative) in enumerate(equations.feet(signals, values)):
             for foot, sole in enumerate(robot.soles):
@@ -66,29 +72,35 @@ class Feet:
                 turning[k, foot] = v.angular
                 acceleration[k, foot] = a.linear + np.cross(v.angular, v.linear)
                 axes[k, foot] = (data.oMi[sole.joint_id] * placement).rotation
-                at = np.append(centre_of_pressure(wrench[k, foot]), 0.0)
+                at = np.append(centre_of_pressure(wrench[k, foot]) * measured[foot, 2:5].all(), 0.0)
                 velocity[k, foot] = axes[k, foot] @ (v.linear + np.cross(v.angular, at))
         apart = np.einsum("nkba,nklb->nkla", axes, velocity[:, :, None] - velocity[:, None])
-        loaded = wrench[:, :, 2] > LOADED * robot.weight
+        loaded = (wrench[:, :, 2] > LOADED * robot.weight) & measured[:, 2]
         rests = loaded & (np.linalg.norm(turning[:, :, :2], axis=-1) < TURNS)
-        ankles = [
-            s.placement_joint_sole.inverse() * a for s, a in zip(robot.soles, robot.placement_joint_ankle, strict=True)
-        ]
-        along = [signals.wrench[:, foot, :3] @ ankle.rotation[:2].T for foot, ankle in enumerate(ankles)]
         white = signals.noise[-6 * feet :].reshape(feet, 6)
         return cls(
             signals.t,
             wrench,
             slope,
             equations.of_feet,
-            np.array([np.sqrt(a.toDualActionMatrix() ** 2 @ each**2) for a, each in zip(ankles, white, strict=True)]),
+            np.sqrt(np.einsum("kij,kj->ki", ankles_to_soles(robot) ** 2, white**2)),
             turning,
             acceleration,
             apart,
-            bool(np.any(along)),
+            measured,
             np.asarray(loaded),
             throughout(np.asarray(rests)),
         )
+
+    @property
+    def sheared(self) -> Flags:
+        """Whether each sensor measures all forces on its sole (K,)."""
+        return np.asarray(self.measured[:, :3].all(axis=1))
+
+    @property
+    def has_cop(self) -> Flags:
+        """Whether each sensor measures the centre of pressure (K,)."""
+        return np.asarray(self.measured[:, 2:5].all(axis=1))
 
     @property
     def loaded_throughout(self) -> Flags:

@@ -14,7 +14,7 @@ from bipedsim.numerics import Array, Flags
 from bipedsim_studies.identify.estimation import Estimate
 from bipedsim_studies.identify.feet import Feet
 from bipedsim_studies.identify.fit import fitted, quantiles
-from bipedsim_studies.identify.signals import RATE
+from bipedsim_studies.identify.signals import HANN, RATE
 
 SLIDES = 0.03
 """Velocity of two loaded feet relative to each other [m/s] from which one of them slides. Noise and errors of the
@@ -27,7 +27,7 @@ friction counts as combined sliding and spinning, and is smaller than the coeffi
 ANY = 10.0
 """Standard deviation of a coefficient of friction, as expected before any data: none, for real ground."""
 ALIKE = 3.0
-"""Standard deviations by which the shares of two feet must differ before only one of them counts as sliding."""
+"""Standard deviations by which the shares of tangential force in the load of two sliding feet may differ."""
 _TINY = 1e-12
 
 
@@ -36,12 +36,13 @@ class GroundFriction:
     """Store the friction of the ground.
 
     Attributes:
-        described: Largest coefficient of friction of the soles in the description.
+        described: Coefficient of static friction of the sole of ``foot`` in the description.
         bound: Lower bound of the coefficient of static friction.
         foot, time, source: Foot, time [s] and recording in which the bound was reached.
         dynamic: Coefficient of dynamic friction and half width of its 95 % interval; None if no foot slid for long
             enough.
         slid: Time during which a foot slid straight [s], summed over the feet.
+        unclear: Time during which one of two feet slid straight, or both on different ground [s].
     """
 
     described: float
@@ -51,6 +52,7 @@ class GroundFriction:
     source: str
     dynamic: tuple[float, float] | None
     slid: float
+    unclear: float
 
     def as_json(self) -> dict[str, Any]:
         """Return the friction as JSON values."""
@@ -63,6 +65,7 @@ class GroundFriction:
             "recording": self.source,
             "dynamic": sliding,
             "slid_for_s": self.slid,
+            "unclear_for_s": self.unclear,
         }
 
     @property
@@ -78,13 +81,20 @@ class GroundFriction:
         """Yield the friction as lines of text."""
         where = f"{self.foot} foot, t = {self.time:.2f} s of {self.source}"
         yield f"friction of the ground: at least {self.bound:.3f} ({where}); described: {self.described:g}"
+        if self.unclear:
+            yield (
+                f"  {self.unclear:.2g} s of sliding are not used: the feet have different shares of tangential force, "
+                "so only one slides, or the ground differs"
+            )
         if self.dynamic is None:
-            yield "  no foot slid, so it may be larger. To measure it, let a foot slide while both carry load"
+            short = f"feet slid for {self.slid:.2g} s, which is too short" if self.slid else ""
+            why = short or ("no sliding is used" if self.unclear else "no foot slid")
+            yield f"  {why}, so it may be larger. To measure it, let both feet slide while both carry load"
         else:
             value, half = self.dynamic
             yield f"  while sliding: {value:.3f} +- {half:.2g}, from {self.slid:.2g} s of sliding feet:  {self.ground}"
         if self.bound > self.described:
-            yield "  the description has too little friction; raise friction_static of the feet in robot.yaml"
+            yield f"  the description has too little friction; raise feet.{self.foot}.friction_static in robot.yaml"
 
 
 def friction(
@@ -94,8 +104,9 @@ def friction(
 
     A foot that does not turn is taken to be flat on the ground, so that its sole has the normal of the ground. All
     forces of such a foot are inside the cone of friction, and so is a mean of them. If loaded feet move relative to
-    each other, the one slides whose tangential force is the larger share of its load; both if the errors of the sensors
-    leave it open.
+    each other, at least one of them slides. A foot that sticks may use a larger share of its load than one that slides,
+    because the static friction is the larger one. So the sliding foot is known only if both shares are equal within the
+    errors of the sensors: then both slide, or the share is the same.
 
     Args:
         robot: The robot as described.
@@ -104,33 +115,49 @@ def friction(
         sources: Names of the recordings.
 
     Returns:
-        None if no foot with a sole was flat on the ground, or the sensors do not measure tangential forces.
+        None if no foot with a sole was flat on the ground and had a sensor of tangential forces.
     """
     soles = np.array([sole.n_vertices > 2 for sole in robot.soles])
-    best: tuple[float, str, float, str] | None = None
-    tests = sum(int((feet.flat & soles).sum()) for feet in recordings)
+    best: tuple[float, int, float, str] | None = None
+    tests = sum(int((feet.flat & feet.sheared & soles).sum()) for feet in recordings)
     samples: list[tuple[float, Array]] = []
+    unclear = 0
     for feet, source in zip(recordings, sources, strict=True):
-        if not feet.sheared or not (feet.flat & soles).any():
+        usable = feet.sheared & soles
+        if not (feet.flat & usable).any():
             continue
-        bounds = _lower_ends(result, feet, feet.flat & soles, tests)
+        bounds = _lower_ends(result, feet, feet.flat & usable, tests)
         if np.isfinite(bounds).any():
             k, foot = np.unravel_index(int(np.nanargmax(bounds)), bounds.shape)
             found = float(bounds[k, foot])
             if best is None or found > best[0]:
-                best = found, robot.soles[foot].name, float(feet.t[k]), source
-        for i, j in permutations(np.flatnonzero(soles), 2):
-            samples += _sliding(result, feet, int(i), int(j), _reach(robot.soles[i]))
+                best = found, int(foot), float(feet.t[k]), source
+        differ = np.zeros(len(feet.t), dtype=np.bool_)
+        for i, j in permutations(map(int, np.flatnonzero(usable)), 2):
+            slides = _slides(feet, i, j, _reach(robot.soles[i]))
+            alike = _alike(result, feet, (i, j), slides)
+            samples += _shares(result, feet, i, j, alike)
+            differ |= slides & ~alike
+        unclear += int(differ.sum())
     if best is None:
         return None
-    bound, foot_name, time, source = best
-    described = max(sole.friction_static for sole in robot.soles)
+    bound, of_bound, time, source = best
+    sole = robot.soles[of_bound]
     dynamic = None
     if samples:
         shares, slopes = np.array([share for share, _ in samples]), np.array([slope for _, slope in samples])
         found_dynamic = fitted(result, np.ones((len(shares), 1)), shares, slopes, np.array([ANY]))
         dynamic = None if found_dynamic is None else (float(found_dynamic[0][0]), float(found_dynamic[1][0]))
-    return GroundFriction(described, max(bound, 0.0), foot_name, time, source, dynamic, len(samples) / RATE)
+    return GroundFriction(
+        described=sole.friction_static,
+        bound=max(bound, 0.0),
+        foot=sole.name,
+        time=time,
+        source=source,
+        dynamic=dynamic,
+        slid=len(samples) / RATE,
+        unclear=unclear / RATE,
+    )
 
 
 def _reach(sole: Sole) -> float:
@@ -158,36 +185,61 @@ def _lower_ends(result: Estimate, feet: Feet, flat: Flags, tests: int) -> Array:
     for k, foot in np.argwhere(flat[beside : len(flat) - beside]):
         force = wrench[k, foot, :3]
         share, variance = _share(result, feet, foot, force, slope[k, foot, :3])
-        white = feet.noise[foot, :3] * np.array([1.0, 1.0, share]) / force[2]
-        bounds[k + beside, foot] = share - of_estimate * np.sqrt(variance) - of_noise * np.linalg.norm(white)
+        white = _white(feet, foot, share, force[2])
+        bounds[k + beside, foot] = share - of_estimate * np.sqrt(variance) - of_noise * white
     return bounds
 
 
-def _sliding(result: Estimate, feet: Feet, i: int, j: int, reach: float) -> Iterator[tuple[float, Array]]:
-    """Yield the share of friction in the load of foot ``i`` in each row in which it slides, and its derivatives (p,).
+def _white(feet: Feet, foot: int, share: float, load: float) -> float:
+    """Return the standard deviation of a share of ``load`` [N] due to noise, after both smoothing windows."""
+    return float(np.linalg.norm(feet.noise[foot, :3] * np.array([1.0, 1.0, share]))) / load
+
+
+def _slides(feet: Feet, i: int, j: int, reach: float) -> Flags:
+    """Return in which rows (n,) foot ``i``, or another one, slides straight, if their forces are those of friction.
 
     Args:
-        result: The estimate.
         feet: Forces and motion.
         i, j: The foot, and another one relative to which it moves.
         reach: Largest distance in the sole [m].
     """
-    velocity, force = feet.apart[:, i, j, :2], feet.wrench[:, i, :3]
+    velocity, tangential = feet.apart[:, i, j, :2], feet.wrench[:, i, :2]
     speed = np.linalg.norm(velocity, axis=1)
-    direction = -velocity / np.maximum(speed, _TINY)[:, None]
-    along = np.einsum("nc,nc->n", force[:, :2], direction)
     slides = feet.flat[:, i] & feet.flat[:, j] & (speed > SLIDES)
-    slides &= along > STRAIGHT * np.linalg.norm(force[:, :2], axis=1)
+    against = -np.einsum("nc,nc->n", tangential, velocity)
+    slides &= against > STRAIGHT * speed * np.linalg.norm(tangential, axis=1)
     slides &= np.abs(feet.turning[:, i, 2]) * reach < SPINS * speed
     # The smoothing window of a row must not reach into a time of sticking.
     slides[1:-1] &= slides[:-2] & slides[2:]
-    for k in np.flatnonzero(slides[1:-1]) + 1:
-        (share, variance), (other, variance_of_other) = (
-            _share(result, feet, foot, feet.wrench[k, foot, :3], feet.slope[k, foot, :3]) for foot in (i, j)
-        )
-        if share < other - ALIKE * np.sqrt(variance + variance_of_other):
-            continue
-        gradient = np.append(direction[k], -along[k] / force[k, 2]) / force[k, 2]
+    slides[[0, -1]] = False
+    return np.asarray(slides)
+
+
+def _alike(result: Estimate, feet: Feet, pair: tuple[int, int], rows: Flags) -> Flags:
+    """Return in which ``rows`` (n,) the shares of tangential force of two feet are equal within the sensors' errors."""
+    alike = np.zeros(len(rows), dtype=np.bool_)
+    for k in np.flatnonzero(rows):
+        shares, total = [], 0.0
+        for foot in pair:
+            force = feet.wrench[k, foot, :3]
+            share, variance = _share(result, feet, foot, force, feet.slope[k, foot, :3])
+            # The row is before the second window, which reduces white noise by the norm of its weights.
+            white = _white(feet, foot, share, force[2]) / float(np.linalg.norm(HANN))
+            total += variance + white**2
+            shares.append(share)
+        alike[k] = abs(shares[0] - shares[1]) <= ALIKE * np.sqrt(total)
+    return alike
+
+
+def _shares(result: Estimate, feet: Feet, i: int, j: int, rows: Flags) -> Iterator[tuple[float, Array]]:
+    """Yield the share of friction in the load of foot ``i`` in ``rows`` (n,), and its derivatives (p,).
+
+    The friction opposes the velocity relative to foot ``j``.
+    """
+    for k in np.flatnonzero(rows):
+        velocity, force = feet.apart[k, i, j, :2], feet.wrench[k, i, :3]
+        direction = -velocity / np.linalg.norm(velocity)
+        share = float(force[:2] @ direction / force[2])
         slope = np.zeros(len(result.values))
-        slope[feet.numbers[i]] = gradient @ feet.slope[k, i, :3]
-        yield float(along[k] / force[k, 2]), slope
+        slope[feet.numbers[i]] = np.append(direction, -share) / force[2] @ feet.slope[k, i, :3]
+        yield share, slope

@@ -19,6 +19,9 @@ OF_EFFORTS = tuple(kind for kind in OF_JOINTS if kind != "encoder_offset")
 """Kinds per joint that only the effort of the joint shows."""
 OFFSETS = ("force_offset", "moment_offset")
 """Kinds per foot that only its wrench shows."""
+NEGLIGIBLE = 1e-3
+"""Share of a sensor's component in a component of the wrench on the sole [1], [m], up to which it is not needed. In
+some descriptions, the axes of sensor and sole differ by rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +41,24 @@ class Lacking:
         """Return the missing signals of a recording in the order of the robot."""
         return cls(_never(recording.joint_effort), _never(recording.ankle_wrench))
 
+    @classmethod
+    def common(cls, each: Sequence[Lacking]) -> Lacking:
+        """Return the signals that all of some recordings lack."""
+        return cls(*(np.all([getattr(one, name) for one in each], axis=0) for name in ("efforts", "wrenches")))
+
     def filled(self, recording: Recording) -> Recording:
         """Return the recording with zeros instead of the missing signals."""
+        return self._with(recording, 0.0)
+
+    def removed(self, recording: Recording) -> Recording:
+        """Return the recording, in the order of the robot, without these signals."""
+        return self._with(recording, np.nan)
+
+    def _with(self, recording: Recording, value: float) -> Recording:
         return replace(
             recording,
-            joint_effort=np.where(self.efforts, 0.0, recording.joint_effort),
-            ankle_wrench=np.where(self.wrenches, 0.0, recording.ankle_wrench),
+            joint_effort=np.where(self.efforts, value, recording.joint_effort),
+            ankle_wrench=np.where(self.wrenches, value, recording.ankle_wrench),
         )
 
     def notes(self, robot: Robot) -> Iterator[str]:
@@ -62,6 +77,23 @@ class Lacking:
                 f"lacks ankle_wrench of {some(parts)}; these forces are unknowns of every row, so that fewer equations "
                 "remain for masses and CoM, and nothing determines their offsets"
             )
+
+
+def ankles_to_soles(robot: Robot) -> Array:
+    """Return the matrices (K, 6, 6) from wrenches of the ankle sensors to wrenches in the frames of the soles."""
+    feet = zip(robot.soles, robot.placement_joint_ankle, strict=True)
+    return np.array([(sole.placement_joint_sole.inverse() * ankle).toDualActionMatrix() for sole, ankle in feet])
+
+
+def measured_in_soles(robot: Robot, missing: Flags) -> Flags:
+    """Return which components (K, 6) of the wrenches in the frames of the soles the ankle sensors measure.
+
+    Args:
+        robot: The robot.
+        missing: (K, 6) components that the sensors do not measure, in their own frames.
+    """
+    needed = np.abs(ankles_to_soles(robot)) > NEGLIGIBLE
+    return np.asarray(~(needed & missing[:, None, :]).any(axis=-1))
 
 
 def _never(values: Array) -> Flags:
@@ -87,8 +119,8 @@ def with_all_feet(recording: Recording, robot: Robot, source: str) -> Recording:
 
 def undetermined(parameters: Parameters, lacking: Sequence[Lacking]) -> Flags:
     """Return which numbers (p,) none of the recordings shows, because the signals are missing in all of them."""
-    efforts = np.all([each.efforts for each in lacking], axis=0)
-    wrenches = np.all([each.wrenches for each in lacking], axis=0)
+    common = Lacking.common(lacking)
+    efforts, wrenches = common.efforts, common.wrenches
     result = np.zeros(len(parameters), dtype=np.bool_)
     for kind in OF_EFFORTS:
         result[parameters.at[kind][:, 0]] = efforts

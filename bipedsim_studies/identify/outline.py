@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from bipedsim.analysis import aligned
+from bipedsim.errors import some
 from bipedsim.model import Robot, Sole
-from bipedsim.numerics import Array, Flags, Integers
+from bipedsim.numerics import Array, Flags
 from bipedsim_studies.identify.estimation import Estimate
 from bipedsim_studies.identify.feet import TURNS, Feet, throughout
 from bipedsim_studies.identify.fit import fitted, quantiles
@@ -29,6 +30,8 @@ SHOWN_BY = {
     "right": "rock to the right until the feet tilt",
 }
 """Edge to the motion that shows it."""
+SHORTEST = 1e-3
+"""Length of an edge [m] below which the edges next to it cut it off, so that the measured edges are no polygon."""
 _OTHER = "rock until the feet tilt over it"
 _DIRECTIONS = ("front", "left", "back", "right")
 _STRAIGHT = math.radians(20.0)
@@ -42,8 +45,11 @@ class Edge:
         foot: The foot.
         name: Direction of its outward normal: front, left, back, right, or an angle from the front.
         described: Distance from the origin of the sole frame along this normal, in the description [m].
-        bound: Lower bound of this distance: the outermost centre of pressure [m]; NaN if the foot carried no load.
+        bound: Lower bound of this distance: the outermost centre of pressure [m]; NaN if the foot carried no load, or
+            its sensor does not measure the centre of pressure.
         measured: The distance, and the half width of its 95 % interval [m]; None if the foot did not turn about it.
+        obstacle: Distance about which the foot turned although a centre of pressure was farther out [m]: an edge of the
+            ground, not of the sole; None if there is none.
     """
 
     foot: str
@@ -51,6 +57,7 @@ class Edge:
     described: float
     bound: float
     measured: tuple[float, float] | None
+    obstacle: float | None = None
 
     @property
     def best(self) -> float:
@@ -74,14 +81,17 @@ class Outline:
     height: tuple[float, float] | None
 
     @property
-    def vertices(self) -> Array:
-        """Vertices (N, 2) of the sole with the edges as measured [m]."""
+    def vertices(self) -> Array | None:
+        """Vertices (N, 2) of the sole with the edges as measured [m]; None if an edge would be shorter than 1 mm."""
         normals, _ = _edges(self.sole)
         before = np.roll(normals, 1, axis=0)
         distances = np.array([edge.best for edge in self.edges])
         pairs = np.stack([before, normals], axis=1)
         sides = np.stack([np.roll(distances, 1), distances], axis=1)
-        return np.asarray(np.linalg.solve(pairs, sides[..., None])[..., 0])
+        vertices = np.linalg.solve(pairs, sides[..., None])[..., 0]
+        along = np.stack([-normals[:, 1], normals[:, 0]], axis=1)
+        lengths = np.einsum("ij,ij->i", np.roll(vertices, -1, axis=0) - vertices, along)
+        return np.asarray(vertices) if lengths.min() > SHORTEST else None
 
     def as_json(self) -> dict[str, Any]:
         """Return the sole as JSON values."""
@@ -95,6 +105,7 @@ class Outline:
                     "at_least": edge.bound if math.isfinite(edge.bound) else None,
                     "value": None if edge.measured is None else edge.measured[0],
                     "half_width": None if edge.measured is None else edge.measured[1],
+                    "obstacle": edge.obstacle,
                 }
                 for edge in self.edges
             ],
@@ -111,21 +122,42 @@ def outlines_text(outlines: Sequence[Outline]) -> Iterator[str]:
             elif math.isfinite(edge.bound):
                 value = f"at least {max(1e3 * edge.bound, 0.0):.0f}"
             else:
-                value = "no load"
+                value = "unknown"
             rows.append((edge.foot, edge.name, f"{1e3 * edge.described:g}", value))
         if outline.height is not None:
             height = f"{1e3 * outline.height[0]:.1f} +- {1e3 * outline.height[1]:.2g}"
             rows.append((outline.sole.name, "height", "0", height))
-    yield "soles: distance of each edge from the origin of the sole frame [mm]"
+    yield "soles: distance of each edge from the origin of the sole frame, if the ground is flat [mm]"
     yield from aligned(rows)
     edges = [edge for outline in outlines for edge in outline.edges]
-    unknown = dict.fromkeys(SHOWN_BY.get(edge.name, _OTHER) for edge in edges if edge.measured is None)
-    if unknown:
-        yield f"  to measure the others: {'; '.join(unknown)}"
+    for edge in edges:
+        if edge.obstacle is not None:
+            yield (
+                f"  {edge.foot} {edge.name}: not measured, because the ground is not flat: the foot turned about "
+                f"{1e3 * edge.obstacle:.1f} mm, and the CoP was farther out at another time"
+            )
+    blind = dict.fromkeys(edge.foot for edge in edges if math.isnan(edge.bound))
+    if blind:
+        yield f"  unknown: no load on {some(list(blind))}, or the ankle sensor does not measure the CoP"
+    flat = [edge for edge in edges if edge.measured is None and math.isfinite(edge.bound)]
+    if flat:
+        motions = dict.fromkeys(SHOWN_BY.get(edge.name, _OTHER) for edge in flat)
+        yield f"  to measure the others: {'; '.join(motions)}"
     for outline in outlines:
         if any(edge.measured is not None or edge.bound > edge.described for edge in outline.edges):
-            vertices = ", ".join(f"[{x:.4f}, {y:.4f}]" for x, y in outline.vertices)
-            yield f"  for robot.yaml: feet.{outline.sole.name}.vertices: [{vertices}]"
+            yield _for_robot(outline)
+
+
+def _for_robot(outline: Outline) -> str:
+    """Return the line with the vertices for robot.yaml, or with the edges that have changed if they are no polygon."""
+    if outline.vertices is not None:
+        vertices = ", ".join(f"[{x:.4f}, {y:.4f}]" for x, y in outline.vertices)
+        return f"  for robot.yaml: feet.{outline.sole.name}.vertices: [{vertices}]"
+    moved = [edge.name for edge in outline.edges if edge.best != edge.described]
+    return (
+        f"  {outline.sole.name}: no vertices for robot.yaml, because the edges {some(moved)} cut off another edge; "
+        "measure the others as well, or describe the sole with fewer edges"
+    )
 
 
 def outlines(robot: Robot, result: Estimate, recordings: Sequence[Feet]) -> tuple[Outline, ...]:
@@ -169,40 +201,39 @@ def _outline(sole: Sole, foot: int, result: Estimate, recordings: Sequence[Feet]
         for edge in range(len(normals))
         if rows[:, edge].any()
     ]
-    counts = np.sum([rows.sum(axis=0) for rows in turns], axis=0)
-    shown = np.flatnonzero(counts)
-    distances: dict[int, tuple[float, float]] = {}
-    height: tuple[float, float] | None = None
-    if parts:
-        found = _measured(result, foot, normals, shown, parts)
-        if found is not None:
-            distances, height = dict(zip(map(int, shown), found[:-1], strict=True)), found[-1]
     bounds = _bounds(result, recordings, foot, normals)
+    distances, height = _measured(result, foot, normals, parts)
+    obstacles: dict[int, float] = {}
+    while crossed := {i: value for i, (value, half) in distances.items() if value + half < bounds[i]}:
+        obstacles |= crossed
+        distances, height = _measured(result, foot, normals, [part for part in parts if part[-1] not in obstacles])
     edges = tuple(
-        Edge(sole.name, _name(normal), float(distance), float(bound), distances.get(i))
+        Edge(sole.name, _name(normal), float(distance), float(bound), distances.get(i), obstacles.get(i))
         for i, (normal, distance, bound) in enumerate(zip(normals, described, bounds, strict=True))
     )
     return Outline(sole, edges, height)
 
 
 def _measured(
-    result: Estimate, foot: int, normals: Array, shown: Integers, parts: Sequence[tuple[Feet, Flags, int]]
-) -> list[tuple[float, float]] | None:
-    """Return the distance of each edge in ``shown`` and the height of the sole, with half widths; None from few rows.
+    result: Estimate, foot: int, normals: Array, parts: Sequence[tuple[Feet, Flags, int]]
+) -> tuple[dict[int, tuple[float, float]], tuple[float, float] | None]:
+    """Return the distances of the edges in ``parts`` and the height of the sole, with half widths; none from few rows.
 
     Args:
         result: The estimate.
         foot: The foot.
         normals: (N, 2) outward normals of its edges.
-        shown: Edges about which the foot turned.
         parts: A recording, the rows in which the foot turned about an edge, and this edge.
     """
+    if not parts:
+        return {}, None
+    shown = sorted({edge for *_, edge in parts})
     columns, measured, slopes = [], [], []
     for feet, rows, edge in parts:
         wrench = feet.wrench[rows, foot]
         value, gradient = _distance(wrench, normals[edge])
         column = np.zeros((len(wrench), len(shown) + 1))
-        column[:, np.searchsorted(shown, edge)] = 1.0
+        column[:, shown.index(edge)] = 1.0
         column[:, -1] = -(wrench[:, :2] @ normals[edge]) / wrench[:, 2]
         slope = np.zeros((len(wrench), len(result.values)))
         slope[:, feet.numbers[foot]] = np.einsum("nc,nci->ni", gradient, feet.slope[rows, foot])
@@ -211,7 +242,10 @@ def _measured(
         slopes.append(slope)
     spread = np.append(np.full(len(shown), ANYWHERE), HEIGHT)
     found = fitted(result, np.vstack(columns), np.concatenate(measured), np.vstack(slopes), spread)
-    return None if found is None else [(float(x), float(half)) for x, half in zip(*found, strict=True)]
+    if found is None:
+        return {}, None
+    *distances, height = [(float(x), float(half)) for x, half in zip(*found, strict=True)]
+    return dict(zip(shown, distances, strict=True)), height
 
 
 def _distance(wrench: Array, normal: Array) -> tuple[Array, Array]:
@@ -227,7 +261,12 @@ def _turns(feet: Feet, foot: int, normals: Array, described: Array) -> Flags:
     wrench, turning = feet.wrench[:, foot], feet.turning[:, foot, :2]
     across = turning @ normals.T
     about = turning @ np.stack([-normals[:, 1], normals[:, 0]])
-    turns = feet.loaded[:, foot, None] & (np.abs(about) > TURNS) & (np.abs(across) < ALONG * np.abs(about))
+    turns = (
+        feet.has_cop[foot]
+        & feet.loaded[:, foot, None]
+        & (np.abs(about) > TURNS)
+        & (np.abs(across) < ALONG * np.abs(about))
+    )
     load = np.where(feet.loaded[:, foot], wrench[:, 2], np.inf)[:, None]
     cop = (wrench[:, 3:4] * normals[:, 1] - wrench[:, 4:5] * normals[:, 0]) / load
     nearest = np.argmax(cop - described, axis=1)
@@ -244,7 +283,7 @@ def _bounds(result: Estimate, recordings: Sequence[Feet], foot: int, normals: Ar
         wrench, slope = feet.smoothed()
         beside = (len(feet.t) - len(wrench)) // 2
         rows = feet.loaded_throughout[beside : len(feet.t) - beside, foot]
-        if not rows.any():
+        if not rows.any() or not feet.has_cop[foot]:
             continue
         force, numbers = wrench[rows, foot], feet.numbers[foot]
         covariance = result.covariance[np.ix_(numbers, numbers)]

@@ -85,6 +85,7 @@ class Parameters:
         masses: Masses of these bodies in the description [kg].
         free: (m,) numbers that are estimated by themselves.
         basis: (p, m) changes of all numbers due to changes of the free ones; zero for numbers that stay as described.
+        unseen: (p,) numbers that stay as described because no recording shows them.
     """
 
     kinds: tuple[str, ...]
@@ -96,6 +97,7 @@ class Parameters:
     masses: Array
     free: Indices
     basis: Array
+    unseen: Flags
 
     def __len__(self) -> int:
         return len(self.kinds)
@@ -181,4 +183,5 @@ def parameters_of(robot: Robot) -> Parameters:
     kinds, owners, components, starts, spreads = zip(*rows, strict=True)
     masses = np.array([model.inertias[i].mass for i in bodies])
     free, basis = np.arange(len(kinds)), np.eye(len(kinds))
-    return Parameters(kinds, owners, components, np.array(starts), np.array(spreads), bodies, masses, free, basis)
+    vectors, unseen = (np.array(starts), np.array(spreads)), np.zeros(len(kinds), dtype=np.bool_)
+    return Parameters(kinds, owners, components, *vectors, bodies, masses, free, basis, unseen)

@@ -14,7 +14,7 @@ from bipedsim.errors import some
 from bipedsim.numerics import Array, Flags
 from bipedsim.view import picture
 from bipedsim_studies.identify.estimation import Estimate
-from bipedsim_studies.identify.parameters import KINDS, OF_JOINTS
+from bipedsim_studies.identify.parameters import KINDS, OF_JOINTS, Parameters
 from bipedsim_studies.identify.signals import PHASES
 from bipedsim_studies.identify.suggest import DURATION, Suggestion
 
@@ -151,25 +151,35 @@ def _unknown(result: Estimate) -> Iterator[str]:
 
 
 def _kept(result: Estimate) -> Iterator[str]:
-    """Yield the numbers that were not to be estimated, and how many follow from the other side."""
+    """Yield the numbers that stay as described with the reason, and how many follow from the other side."""
     p = result.parameters
-    kept = {kind: [p.owners[i] for i in indices[:, 0] if not p.estimated[i]] for kind, indices in p.at.items()}
-    words = [
-        kind if len(owners) == len(p.at[kind]) else f"{kind} of {some(owners)}"
-        for kind, owners in kept.items()
-        if owners
-    ]
-    if words:
-        yield f"\nas described, by --assume: {', '.join(words)}"
+    for reason, kept in (("by --assume", ~p.estimated & ~p.unseen), ("because no recording shows them", p.unseen)):
+        if kept.any():
+            yield f"\nas described, {reason}: {', '.join(_words(p, kept))}"
     follows = int(p.estimated.sum()) - len(p.free)
     if follows:
         yield f"\n{follows} numbers follow from those of the other side, by --assume symmetric"
 
 
+def _words(p: Parameters, chosen: Flags) -> Iterator[str]:
+    """Yield the ``chosen`` numbers (p,): a kind, or the joints, bodies or feet and the components of it."""
+    for kind, indices in p.at.items():
+        of_kind = chosen[indices]
+        if of_kind.all():
+            yield kind
+        elif of_kind.any():
+            parts = [
+                p.owners[row[0]] + ("" if flags.all() else f" ({', '.join(p.components[i] for i in row[flags])})")
+                for row, flags in zip(indices, of_kind, strict=True)
+                if flags.any()
+            ]
+            yield f"{kind} of {some(parts)}"
+
+
 def unexplained(result: Estimate) -> Iterator[str]:
     """Yield the table of torques that the model does not explain, and the joints where it lacks an effect."""
     if not result.unexplained:
-        yield "no joint moved enough to compare its torque with the model"
+        yield "no torque to compare with the model: no joint with a measured effort moved enough"
         return
     worst = sorted(result.unexplained.items(), key=lambda item: -item[1].share)[:WORST]
     yield (
@@ -183,10 +193,11 @@ def unexplained(result: Estimate) -> Iterator[str]:
     yield from aligned(rows)
     for joint, each in worst:
         if each.share > INCOMPLETE:
-            where = max(each.by_phase, key=lambda phase: each.by_phase[phase])
+            phase = max(each.by_phase, key=lambda name: each.by_phase[name], default="")
+            where = f", most of all with {phase}" if phase else ""
             yield (
-                f"the model lacks an effect in {joint}, most of all with {where}: such as backlash, elasticity or "
-                "another form of friction. The intervals of this joint may be too narrow"
+                f"the model lacks an effect in {joint}{where}: such as backlash, elasticity or another form of "
+                "friction. The intervals of this joint may be too narrow"
             )
 
 

@@ -72,7 +72,8 @@ def without_data(parameters: Parameters, undetermined: Flags) -> Parameters:
     shown = np.array([not undetermined[follows[:, k]].all() for k in range(follows.shape[1])], dtype=np.bool_)
     if not shown.any():
         raise ConfigError("leaves no number that the recordings can show", "--assume")
-    return replace(parameters, free=parameters.free[shown], basis=parameters.basis[:, shown])
+    left = replace(parameters, free=parameters.free[shown], basis=parameters.basis[:, shown])
+    return replace(left, unseen=parameters.estimated & ~left.estimated)
 
 
 def _kept(parameters: Parameters, without: Sequence[str]) -> Flags:

@@ -16,7 +16,7 @@ from bipedsim.model import HardwareParams, Robot
 from bipedsim.numerics import Array, Flags, Integers, true_runs
 from bipedsim.recording import Recording
 from bipedsim_studies.gap import acting, external_forces, noise
-from bipedsim_studies.identify.lacking import Lacking, with_all_feet
+from bipedsim_studies.identify.lacking import Lacking, measured_in_soles, with_all_feet
 
 SMOOTHED = 0.05
 """Length of the first smoothing window [s]."""
@@ -45,7 +45,6 @@ MAY_LACK = ("joint_effort", "ankle_wrench")
 UNKNOWN = 10.0
 """Standard deviation of an unmeasured component of a wrench over the weight of the robot [1], [m]. It is far above all
 wrenches, so that the least-squares problem eliminates the component like an unknown of the row."""
-_VERTICAL = 2
 PATTERNS = 8
 """Number of principal components of the signals in a prediction."""
 PREDICTING = ("q", "v", "effort", "wrench", "gyro", "accelerometer")
@@ -101,7 +100,12 @@ class Signals:
 
     @property
     def phases(self) -> Integers:
-        """Index (n,) in ``PHASES`` of each row. A touchdown begins with the first row on the ground."""
+        """Index (n,) in ``PHASES`` of each row; -1 if a force on a foot is not measured, so that it may be in the air.
+
+        A touchdown begins with the first row on the ground.
+        """
+        if self.lacking.wrenches[:, :3].any():
+            return np.full(len(self), -1)
         air = np.asarray(self.airborne.any(axis=1))
         lands = np.zeros(len(self), dtype=np.bool_)
         for _, last in true_runs(air):
@@ -309,13 +313,13 @@ def _held(recording: Recording, lacking: Lacking, robot: Robot, taps: int, kept:
     """Return whether the feet carried too little within the window of both smoothings, or a gantry held the robot.
 
     A tenth of the window may be an exception, such as the first row, in which no sensor has measured anything yet.
-    If the vertical force of a foot was not measured, only the force of a gantry tells.
+    If the normal force of a sole was not measured, only the force of a gantry shows it.
     """
     carried = np.linalg.norm(recording.ankle_wrench[..., :3], axis=-1).sum(axis=1)
     feet = zip(robot.ankle_joint_ids, robot.soles, strict=True)
     below = sum(robot.model.inertias[joint].mass for joint, sole in feet if not sole.load_cell)
     needed = (robot.mass - below) * np.linalg.norm(recording.imu_linear_acceleration, axis=1)
-    weighed = not lacking.wrenches[:, _VERTICAL].any()
+    weighed = measured_in_soles(robot, lacking.wrenches)[:, 2].all()
     held = (weighed & (needed - carried > HELD * robot.weight)) | acting(recording, GANTRY)
     window = np.ones(2 * taps + 1)
     return np.asarray(np.convolve(held, window, "same")[kept] > 0.1 * len(window))

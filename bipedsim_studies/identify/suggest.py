@@ -16,7 +16,8 @@ from bipedsim.model import Robot
 from bipedsim.recording import Recording, write_text
 from bipedsim.runs import Scenario, prepare, run
 from bipedsim_studies.identify.estimation import Estimate, with_more
-from bipedsim_studies.identify.signals import signals_of
+from bipedsim_studies.identify.lacking import Lacking
+from bipedsim_studies.identify.signals import in_order, signals_of
 
 DURATION = 10.0
 """Duration of each motion [s]."""
@@ -77,7 +78,11 @@ class Suggestion:
 
 
 def suggestions(
-    robot: Robot, result: Estimate, hardware: Mapping[str, Any], progress: Callable[[], object] | None = None
+    robot: Robot,
+    result: Estimate,
+    hardware: Mapping[str, Any],
+    lacking: Lacking,
+    progress: Callable[[], object] | None = None,
 ) -> list[Suggestion]:
     """Return all motions, the best one first. Those in which the simulated robot fails are the last ones.
 
@@ -85,19 +90,25 @@ def suggestions(
         robot: The robot as described.
         result: The estimate so far.
         hardware: Hardware of the simulated robot, with the identified numbers.
+        lacking: Signals that all recordings lack; a further one would lack them too.
         progress: Called after each motion.
     """
     tried = []
     for name, keys in MOTIONS.items():
         scenario = {"description": name, **keys, "duration": DURATION}
-        tried.append(_try(robot, result, hardware, name, scenario))
+        tried.append(_try(robot, result, hardware, lacking, name, scenario))
         if progress is not None:
             progress()
     return sorted(tried, key=lambda each: each.rank, reverse=True)
 
 
 def _try(
-    robot: Robot, result: Estimate, hardware: Mapping[str, Any], name: str, scenario: Mapping[str, Any]
+    robot: Robot,
+    result: Estimate,
+    hardware: Mapping[str, Any],
+    lacking: Lacking,
+    name: str,
+    scenario: Mapping[str, Any],
 ) -> Suggestion:
     """Return the effect of a motion."""
     try:
@@ -105,7 +116,8 @@ def _try(
         recording, summary = run(prepare(settings, from_mapping(Scenario, scenario, name)))
         if faults := list(_faults(recording, summary)):
             return Suggestion(name, scenario, None, faults[0])
-        more = with_more(robot, result, signals_of(recording, robot, name))
+        measured = lacking.removed(in_order(recording, robot, name))
+        more = with_more(robot, result, signals_of(measured, robot, name))
     except BipedSimError as error:
         return Suggestion(name, scenario, None, str(error))
     free = result.parameters.free

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from contact_support import biased, described
@@ -60,9 +62,59 @@ def test_feet_that_slide_show_the_hidden_friction(robot: Robot, static: float, d
     found = of(robot, skating(robot, static, dynamic, seed))
     assert found.dynamic is not None
     value, half = found.dynamic
-    assert abs(value - dynamic) < half < 0.05 * dynamic
+    assert abs(value - dynamic) < half < 0.01 * dynamic
     assert 0.8 * dynamic < found.bound < static
     assert f"friction_dynamic: {value:.3g}" in found.ground
+
+
+def pulling(robot: Robot, share: tuple[float, float], load: tuple[float, float], rows: int) -> Feet:
+    """Return feet that move apart at 0.1 m/s, with friction against it."""
+    n, feet = 200, 2
+    wrench, still = np.zeros((n, feet, 6)), np.zeros((n, feet, 3))
+    wrench[:, :, 2], wrench[:, :, 1] = load, np.array([-1.0, 1.0]) * share * np.array(load)
+    slope = np.zeros((n, feet, 6, 16))
+    slope[:, :, :, :6] = -np.eye(6)
+    apart = np.zeros((n, feet, feet, 3))
+    apart[50 : 50 + rows, 0, 1, 1], apart[50 : 50 + rows, 1, 0, 1] = 0.1, -0.1
+    numbers, noise = Equations(robot, parameters_of(robot)).of_feet, np.zeros((feet, 6))
+    measured, flat = np.ones((feet, 6), dtype=bool), np.ones((n, feet), dtype=bool)
+    return Feet(np.arange(n) / RATE, wrench, slope, numbers, noise, still, still, apart, measured, flat, flat)
+
+
+def test_a_foot_that_sticks_at_a_larger_share_is_not_taken_for_the_sliding_one(robot: Robot) -> None:
+    """The right foot slides at 0.12; the lighter left one sticks, because the static friction is the larger one."""
+    feet = pulling(robot, (0.24, 0.12), (100.0, 200.0), 100)
+    found = friction(robot, described(robot), [feet], ["made up"])
+    assert found is not None
+    assert found.dynamic is None
+    assert found.ground == ""
+    assert found.slid == 0.0
+    assert found.unclear == pytest.approx(98 / RATE)
+    assert found.as_json()["unclear_for_s"] == found.unclear
+
+
+@pytest.mark.parametrize(("rows", "measured"), [(100, True), (7, False), (0, False)])
+def test_feet_of_equal_shares_slide_and_the_time_counts_if_it_is_too_short(
+    robot: Robot, rows: int, measured: bool
+) -> None:
+    feet = pulling(robot, (0.12, 0.12), (100.0, 200.0), rows)
+    found = friction(robot, described(robot), [feet], ["made up"])
+    assert found is not None
+    assert found.unclear == 0.0
+    assert found.slid == pytest.approx(2 * max(rows - 2, 0) / RATE)
+    assert (found.dynamic is not None) == measured
+    if found.dynamic is not None:
+        assert abs(found.dynamic[0] - 0.12) < found.dynamic[1] < 0.05
+    assert any("no foot slid" in line for line in found.text()) == (rows == 0)
+
+
+def test_the_bound_is_compared_with_the_sole_of_its_foot(robot: Robot) -> None:
+    left, right = robot.soles
+    other = replace(robot, soles=(replace(left, friction_static=0.1), replace(right, friction_static=0.9)))
+    found = friction(other, described(robot), [pulling(robot, (0.24, 0.12), (100.0, 200.0), 0)], ["made up"])
+    assert found is not None
+    assert (found.foot, found.described) == (left.name, 0.1)
+    assert found.bound > found.described
 
 
 @pytest.mark.parametrize("scenario", ["squat", "walk"])
@@ -96,9 +148,8 @@ def test_noise_alone_does_not_raise_the_bound(robot: Robot, seed: int) -> None:
     some = np.ones((n, feet), dtype=bool)
     still, apart = np.zeros((n, feet, 3)), np.zeros((n, feet, feet, 3))
     slope = np.zeros((n, feet, 6, 16))
-    signals = Feet(
-        np.arange(n) / RATE, wrench, slope, equations.of_feet, deviation, still, still, apart, True, some, some
-    )
+    times, measured = np.arange(n) / RATE, np.ones((feet, 6), dtype=bool)
+    signals = Feet(times, wrench, slope, equations.of_feet, deviation, still, still, apart, measured, some, some)
     found = friction(robot, described(robot), [signals], ["made up"])
     assert found is not None
     assert 0.85 * true < found.bound < true
@@ -126,3 +177,25 @@ def test_sensors_of_the_vertical_force_alone_say_nothing_of_friction(robot: Robo
     recording.ankle_wrench[:, :, [0, 1, 5]] = 0.0
     signals = [signals_of(recording, robot)]
     assert Contact.of(robot, described(robot), signals, ["run"]).friction is None
+
+
+def test_only_a_foot_whose_forces_are_all_measured_shows_friction(robot: Robot) -> None:
+    recording = skating(robot, 0.1, 0.1, 2)
+    whole = of(robot, recording)
+    assert whole.dynamic is not None
+    recording.ankle_wrench[:, 0, 0] = np.nan
+    found = of(robot, recording)
+    assert found.foot == robot.soles[1].name
+    assert found.dynamic is None
+
+
+def test_a_tilted_sensor_of_the_vertical_force_shows_no_friction() -> None:
+    """The axes of the sensors of icub are off those of its soles by rounding."""
+    icub = load_robot("icub")
+    recording = run(RunConfig(robot="icub", scenario="squat", controller="posture", duration=3.0))[0]
+    recording.ankle_wrench[:, :, [0, 1, 3, 4, 5]] = np.nan
+    parameters = parameters_of(icub)
+    feet = Feet.of(Equations(icub, parameters), signals_of(recording, icub), parameters.start)
+    assert feet.measured.tolist() == [[False, False, True, False, False, False]] * 2
+    assert feet.loaded.any()
+    assert friction(icub, described(icub), [feet], ["run"]) is None

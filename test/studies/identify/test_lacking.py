@@ -6,7 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 import pytest
+from contact_support import described
 from numpy.testing import assert_array_equal
 
 from bipedsim.config.run import RunConfig
@@ -16,9 +18,10 @@ from bipedsim.numerics import Array
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import run
 from bipedsim_studies.identify.equations import Equations
-from bipedsim_studies.identify.estimation import Estimate, estimate
+from bipedsim_studies.identify.estimation import Estimate, Unexplained, estimate
 from bipedsim_studies.identify.lacking import OF_EFFORTS, undetermined
 from bipedsim_studies.identify.parameters import Parameters, parameters_of
+from bipedsim_studies.identify.report import as_text, unexplained
 from bipedsim_studies.identify.selection import select, without_data
 from bipedsim_studies.identify.signals import UNKNOWN, sensor_noise, signals_of
 
@@ -176,6 +179,43 @@ def test_a_foot_without_a_sensor_may_be_absent_and_another_name_is_refused(robot
 def test_a_recording_without_any_force_is_refused(robot: Robot, squat: Recording) -> None:
     with pytest.raises(RecordingError):
         signals_of(without(squat, efforts=ALL, wrenches=(ALL, ALL)), robot)
+
+
+def test_phases_are_unknown_where_a_foot_may_be_in_the_air_unseen(robot: Robot, walk: Recording) -> None:
+    assert set(signals_of(walk, robot).phases) == {0, 1, 2}
+    for wrenches in (([0], [0]), (ALL, [2])):
+        phases = signals_of(without(walk, wrenches=wrenches), robot).phases
+        assert_array_equal(phases, -1)
+        each = Unexplained.of(np.ones(len(phases)), 1.0, phases)
+        assert (each.rms, each.by_phase) == (1.0, {})
+        result = replace(described(robot), unexplained={KNEE: each})
+        assert any(KNEE in line for line in unexplained(result))
+
+
+def test_the_vertical_component_is_the_one_along_the_normal_of_the_sole(robot: Robot, walk: Recording) -> None:
+    """A sensor may have any axes: with x upwards, x alone weighs the robot, and shows that a hand holds it."""
+    turned = pin.SE3(pin.utils.rotate("y", -0.5 * np.pi), np.zeros(3))
+    ankles = tuple(ankle * turned for ankle in robot.placement_joint_ankle)
+    upwards = replace(robot, placement_joint_ankle=ankles)
+    measured = walk.ankle_wrench @ np.kron(np.eye(2), turned.rotation)
+    lighter = replace(walk, ankle_wrench=0.2 * measured)
+    assert np.abs(measured[200:, :, 0]).mean() > 0.4 * robot.weight
+    for components, held in (([1, 2, 3, 4, 5], True), ([0, 3, 4, 5], False)):
+        assert signals_of(without(lighter, wrenches=(ALL, components)), upwards).held.any() == held
+
+
+def test_the_report_says_why_numbers_stay_as_described(robot: Robot, squat: Recording) -> None:
+    parameters = select(robot, parameters_of(robot), ["strain"])
+    recording = without(squat, efforts=[robot.joint_names.index(KNEE)], wrenches=(ALL, [0, 1]))
+    seen = without_data(parameters, undetermined(parameters, [signals_of(recording, robot).lacking]))
+    assert not (seen.unseen & seen.estimated).any()
+    result = replace(described(robot), parameters=seen)
+    assumed, unseen = (line for line in as_text(result, None).splitlines() if line.startswith("as described"))
+    assert "--assume" in assumed
+    assert assumed.endswith("strain")
+    assert "--assume" not in unseen
+    assert f"armature of {KNEE}" in unseen
+    assert "left (x, y)" in unseen
 
 
 def test_nothing_to_estimate_is_refused(robot: Robot, squat: Recording) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from contact_support import biased, described
+from hypothesis import given, strategies as st
 from numpy.testing import assert_allclose
 
 from bipedsim.config.run import RunConfig
@@ -18,7 +19,7 @@ from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import run
 from bipedsim.sim import Command, Observation
 from bipedsim_studies.identify.contact import Contact
-from bipedsim_studies.identify.outline import Outline
+from bipedsim_studies.identify.outline import Edge, Outline, _edges, outlines_text
 from bipedsim_studies.identify.signals import signals_of
 
 MOTIONS = {"pitch": 0.06, "roll": 0.08}
@@ -50,9 +51,12 @@ class RocksSideways(Rocks):
     AXIS = "roll"
 
 
-def rocking(robot: Robot, axis: str, seed: int) -> Recording:
+def rocking(robot: Robot, axis: str, seed: int, ground: str = "flat") -> Recording:
     controller = f"{__name__}:{'Rocks' if axis == 'pitch' else 'RocksSideways'}"
-    return run(RunConfig(scenario="stand", controller=controller, hardware=biased(robot, seed), duration=4.0))[0]
+    config = RunConfig(
+        scenario="stand", controller=controller, hardware=biased(robot, seed), duration=4.0, ground=ground
+    )
+    return run(config)[0]
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +97,26 @@ def test_edges_about_which_the_feet_turn_show_hidden_outline_and_height(robot: R
             assert truth[edge.name] - 0.01 < edge.bound < truth[edge.name]
         assert outline.height is not None
         assert abs(outline.height[0] - height) < outline.height[1] < 5e-3
+        assert outline.vertices is not None
         assert_allclose(outline.vertices, sole.vertices, atol=3e-3)
+
+
+def test_a_sole_whose_moments_are_not_measured_is_unknown(robot: Robot) -> None:
+    """Zeros instead of the moments would be a foot without extent."""
+    recording = rocking(robot, "roll", 1)
+    recording.ankle_wrench[:, 0, 3:] = np.nan
+    signals = [signals_of(recording, robot)]
+    contact = Contact.of(robot, described(robot), signals, ["run"])
+    left, right = contact.outlines
+    assert left.height is None
+    assert all(edge.measured is None and math.isnan(edge.bound) for edge in left.edges)
+    assert left.vertices is not None
+    assert_allclose(left.vertices, robot.soles[0].vertices, atol=1e-9)
+    assert any(edge.measured is not None for edge in right.edges)
+    values = contact.as_json()["soles"][0]["edges"]
+    assert all(edge["at_least"] is None and edge["value"] is None for edge in values)
+    lines = [line for line in contact.text() if "robot.yaml" in line]
+    assert len(lines) == 1
 
 
 def test_edges_that_the_centre_of_pressure_does_not_reach_have_a_bound(robot: Robot) -> None:
@@ -108,6 +131,7 @@ def test_edges_that_the_centre_of_pressure_does_not_reach_have_a_bound(robot: Ro
             assert edge.bound < edge.described
             if edge.name in farthest:
                 assert farthest[edge.name] - 0.02 < edge.bound < farthest[edge.name]
+        assert outline.vertices is not None
         assert_allclose(outline.vertices, robot.soles[foot].vertices, atol=1e-9)
 
 
@@ -117,7 +141,62 @@ def test_a_sole_that_is_described_too_small_reaches_to_the_centre_of_pressure(ro
     for outline in found(small, [squat]):
         (front,) = [edge for edge in outline.edges if edge.name == "front"]
         assert front.bound > front.described == pytest.approx(0.04)
+        assert outline.vertices is not None
         assert outline.vertices[:, 0].max() == pytest.approx(front.bound)
+
+
+def test_a_foot_that_turns_about_the_edge_of_a_step_does_not_show_its_own_edge(robot: Robot) -> None:
+    """On flat ground, the centre of pressure is farther out than the edge of the step, so it is none of the sole."""
+    data = robot.model.createData()
+    pin.forwardKinematics(robot.model, data, robot.q_nominal)
+    sole = robot.soles[0]
+    origin = (data.oMi[sole.joint_id] * sole.placement_joint_sole).translation
+    step = origin[0] + 0.12
+    ground = f"{{patches: [{{region: [[-1.0, -1.0], [{step}, -1.0], [{step}, 1.0], [-1.0, 1.0]]}}]}}"
+    on_step, flat = rocking(robot, "pitch", 1, ground), rocking(robot, "pitch", 2)
+    for outline in found(robot, [on_step]):
+        (front,) = (edge for edge in outline.edges if edge.name == "front")
+        assert front.measured is not None
+        assert front.measured[0] == pytest.approx(0.12, abs=2e-3)
+    for outline in found(robot, [on_step, flat]):
+        (front,) = (edge for edge in outline.edges if edge.name == "front")
+        assert front.measured is None
+        assert front.obstacle is not None
+        assert front.obstacle < front.bound
+        assert front.best == front.described
+        assert [edge for edge in outline.edges if edge.obstacle is not None] == [front]
+
+
+def octagon(robot: Robot, shift: float) -> Outline:
+    """Return a sole of eight edges of which one, about 14 mm long, is measured ``shift`` farther out than described."""
+    angles = np.radians([-20.0, -10.0, 10.0, 20.0, 90.0, 160.0, 200.0, 270.0])
+    sole = replace(robot.soles[0], vertices=0.08 * np.stack([np.cos(angles), np.sin(angles)], axis=1))
+    normals, described_at = _edges(sole)
+    edges = tuple(
+        Edge("left", f"{k}", float(at), 0.0, (float(at) + shift, 1e-3) if k == 0 else None)
+        for k, at in enumerate(described_at)
+    )
+    assert np.all(normals @ sole.vertices.T <= described_at[:, None] + 1e-9)
+    return Outline(sole, edges, None)
+
+
+@given(shift=st.floats(-0.05, 0.05))
+def test_vertices_are_those_that_the_edges_bound_or_none(robot: Robot, shift: float) -> None:
+    """A vertex of a convex polygon is inside all of its edges."""
+    outline = octagon(robot, shift)
+    normals, _ = _edges(outline.sole)
+    distances = np.array([edge.best for edge in outline.edges])
+    vertices = outline.vertices
+    text = list(outlines_text([outline]))
+    assert any(".vertices: [" in line for line in text) == (vertices is not None)
+    if vertices is not None:
+        assert np.all(normals @ vertices.T <= distances[:, None] + 1e-9)
+        lengths = np.linalg.norm(np.roll(vertices, -1, axis=0) - vertices, axis=1)
+        assert lengths.min() > 1e-3
+    if abs(shift) < 1e-4:
+        assert vertices is not None
+    if shift > 3e-3 or shift < -7.5e-3:
+        assert vertices is None
 
 
 def test_a_robot_that_never_turns_its_feet_is_told_what_would(robot: Robot) -> None:

@@ -17,6 +17,7 @@ from bipedsim.runs import prepare, run
 from bipedsim.runs.scenario import read_scenario
 from bipedsim_studies.identify import estimate, parameters_of, signals_of, suggest
 from bipedsim_studies.identify.estimation import Estimate
+from bipedsim_studies.identify.lacking import Lacking
 
 HIDDEN = {"preset": "realistic", "coulomb_friction": {".*_knee": 2.5}, "armature": 0.12}
 SLOW = suggest.MOTIONS["squat 0.03 m in 1.2 s"]
@@ -35,7 +36,8 @@ def test_a_motion_brings_what_the_suggestion_says(monkeypatch: pytest.MonkeyPatc
     robot = load_robot("biped14")
     known = signals_of(squat(10.0), robot)
     before = estimate(robot, [known])
-    ranked = suggest.suggestions(robot, before, {**HIDDEN, "coulomb_friction": {".*_knee": 2.3}})
+    hardware = {**HIDDEN, "coulomb_friction": {".*_knee": 2.3}}
+    ranked = suggest.suggestions(robot, before, hardware, known.lacking)
     assert [each.name for each in ranked] == ["walk", "squat", "fall"]
     assert ranked[-1].result is None
     for each in ranked[:2]:
@@ -84,6 +86,25 @@ def test_a_motion_whose_controller_gives_up_is_no_suggestion(monkeypatch: pytest
 
     monkeypatch.setattr(suggest, "run", stopped)
     monkeypatch.setattr(suggest, "MOTIONS", {"squat": SLOW})
-    (only,) = suggest.suggestions(robot, known, {})
+    lacking = signals_of(squat(2.5), robot).lacking
+    (only,) = suggest.suggestions(robot, known, {}, lacking)
     assert only.result is None
     assert "2.4 s" in only.why
+
+
+def test_a_motion_is_of_no_use_for_what_no_sensor_measures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A joint without a sensor of its effort keeps its intervals; the other joints do not."""
+    monkeypatch.setattr(suggest, "MOTIONS", {"squat": SLOW})
+    monkeypatch.setattr(suggest, "DURATION", 3.0)
+    robot = load_robot("biped14")
+    p = parameters_of(robot)
+    before = Estimate(p, p.start, np.diag(p.spread**2), {}, True, np.full(robot.model.nv + 12, 0.05))
+    knees = [robot.joint_names.index(name) for name in ("l_knee", "r_knee")]
+    efforts = np.zeros(robot.nu, dtype=bool)
+    efforts[knees[0]] = True
+    (only,) = suggest.suggestions(robot, before, {}, Lacking(efforts, np.zeros((2, 6), dtype=bool)))
+    assert only.result is not None
+    left, right = p.at["coulomb_friction"][knees, 0]
+    shrinks = only.result.deviation / before.deviation
+    assert shrinks[left] > 0.99
+    assert shrinks[right] < 0.5
