@@ -63,7 +63,7 @@ class Outcome(IntEnum):
         DIVERGED: A velocity would not be finite or would reach ``SPEED_LIMIT``; ``Progress.fastest`` has the largest.
         IMPACT: A vertex touches down, or a joint reaches its limit, within the step; ``Landing`` stores the time.
         FLIGHT: No foot is in contact; :meth:`Dynamics.fly` takes the step.
-        BODY_CONTACT: A body other than a sole would penetrate the ground or another body.
+        BODY_CONTACT: A body would penetrate the ground or another body, or a sole a riser of a height field.
         OTHER_LIMITS: The active joint limits differ from the assumed ones.
         FIRST_LIMITS: The same, in the first attempt near a limit.
         NO_ANSWER: The parts of a step with an impact have no consistent solution.

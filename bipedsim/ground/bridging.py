@@ -40,7 +40,7 @@ from bipedsim.ground.support import (
     reach_of,
     under_centre,
 )
-from bipedsim.ground.under_field import NEAR, STEEPEST_FACE, height_above
+from bipedsim.ground.under_field import FLATTEST_RISER, NEAR, STEEPEST_FACE, height_above
 from bipedsim.numerics import MERGE, Array, convex_hull, copy_points, cut, kernel, simplify, start_as
 
 SOON = 1e-3
@@ -50,7 +50,8 @@ FLUSH = 1e-5
 KEPT = 2e-5
 """Distance of all corners from a face within which the face keeps its plane [m], so that a sticking foot keeps it."""
 GENTLE = 0.05
-"""Slope of a face relative to the sole up to which the faces of a height field are examined first."""
+"""Slope of a face relative to the sole up to which the faces of a height field are examined first, and limit of the
+slope of an edge on which a sole rests."""
 SAME_SLOPE = 2e-3
 """Difference of slopes below which two faces are the same."""
 LEFT = 1e-4
@@ -88,8 +89,9 @@ def may_bridge(R: Array, patch: int, width: float, ground: GroundArrays, work: S
         return False
     n = ground.rotation[patch, :, 2]
     along = n[0] * R[0, 2] + n[1] * R[1, 2] + n[2] * R[2, 2]
-    if along < STEEPEST_FACE:
-        return False
+    if along < FLATTEST_RISER:
+        # The riser next to a peak is not the plane on which the sole rests.
+        return patch >= ground.field.first and work.field_corners[0] > 0
     slope = np.sqrt(max(1.0 - along * along, 0.0)) / along
     return work.apart[0] <= SOON + 1.5 * slope * width
 
@@ -113,12 +115,12 @@ def bridge(
     """
     R = sole.R
     total = _corners(sole, present, second, ground, work)
-    if total < 3:
-        return -1, -1, 0
     lowest_corner = 0
     for i in range(total):
         if work.corner[i, 2] < work.corner[lowest_corner, 2]:
             lowest_corner = i
+    if total < 3:
+        return _on_edge(sole, total, lowest_corner, ground, work, out)
     # (nx, ny, nz) is the normal of the present plane in the sole frame.
     nx = R[0, 0] * normal[0] + R[1, 0] * normal[1] + R[2, 0] * normal[2]
     ny = R[0, 1] * normal[0] + R[1, 1] * normal[1] + R[2, 1] * normal[2]
@@ -142,7 +144,7 @@ def bridge(
                 nearest = i
         if nearest < 0:
             if size == STEEPEST_FACE:
-                return -1, -1, 0
+                return _on_edge(sole, total, lowest_corner, ground, work, out)
             size = min(4.0 * size, STEEPEST_FACE)
             slopes = _slopes(total, lowest_corner, size, work)
             continue
@@ -151,7 +153,7 @@ def bridge(
             return _choose(sole, present, second, count, ground, work, out)
         # Three corners on a line are not a face.
         work.slope[nearest, 0] = STEEPEST_FACE
-    return -1, -1, 0
+    return _on_edge(sole, total, lowest_corner, ground, work, out)
 
 
 @kernel
@@ -358,6 +360,41 @@ def _face(total: int, low: int, sx: float, sy: float, work: SupportWork) -> int:
     work.face[1] += work.ahead[1]
     work.face[2] -= work.ahead[2]
     return size
+
+
+@kernel
+def _on_edge(
+    sole: PlacedSole, total: int, low: int, ground: GroundArrays, work: SupportWork, out: Array
+) -> tuple[int, int, int]:
+    """Return the result of :func:`bridge` for a sole on a peak or a ridge of a field, whose faces are too steep.
+
+    The polygon is the lowest corner, and the one towards which the ground descends least if the sole may reach it soon.
+    """
+    if total == 0 or work.owner[low] < ground.field.first:
+        return -1, -1, 0
+    _find_tightest(total, low, work)
+    x0, y0, gap = work.corner[low]
+    work.members[0] = low
+    work.n_members[0] = 1
+    tightest = GENTLE * GENTLE
+    for k in range(work.tight.shape[0]):
+        if work.tightest[k] >= 0 and work.tight[k] < tightest:
+            tightest = work.tight[k]
+            work.members[1] = work.tightest[k]
+            work.n_members[0] = 2
+    sx = sy = 0.0
+    if work.n_members[0] == 2:
+        x, y, g = work.corner[work.members[1]]
+        away = (x - x0) * (x - x0) + (y - y0) * (y - y0)
+        sx, sy = (gap - g) * (x - x0) / away, (gap - g) * (y - y0) / away
+    for m in range(work.n_members[0]):
+        out[m, 0] = work.corner[work.members[m], 0]
+        out[m, 1] = work.corner[work.members[m], 1]
+    work.low_triangle[0] = work.owner[low]
+    work.face[0] = sx + work.ahead[0]
+    work.face[1] = sy + work.ahead[1]
+    work.face[2] = gap + sx * x0 + sy * y0 - work.ahead[2]
+    return _or_triangle(sole, -1, False, ground, work), work.owner[low], work.n_members[0]
 
 
 @kernel

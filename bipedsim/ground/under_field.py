@@ -9,9 +9,10 @@ roof over the sole (:mod:`bipedsim.ground.bridging`) has three kinds of corners:
 
 The kernel lists each of them once, unless the field is plane there. Its cost does not depend on the size of the field.
 
-Triangles steeper than ``STEEPEST_FACE`` relative to the sole are the risers of steps. They have no corners of their
-own, because a face cannot be so steep. The border of the sole touches them as points of a body do, each along the
-normal of its riser (:mod:`bipedsim.dynamics.bodies`), so that a riser stops a foot that moves into it.
+Triangles steeper than ``STEEPEST_FACE`` relative to the sole are the risers of steps. A face cannot be so steep, so a
+grid point or an edge between risers is a corner only if it is a peak or a ridge. The border of the sole touches risers
+as points of a body do, each along the normal of its riser (:mod:`bipedsim.dynamics.bodies`), so that a riser stops a
+foot that moves into it.
 """
 
 from __future__ import annotations
@@ -79,7 +80,9 @@ def below_sole(R, p, vertices, n, limit, ground, work):
         return -1
     for i in range(kept):
         work.whole[0] = work.whole[0] and ground.plane[work.owner[i]] == ground.plane[owner]
-    work.low[0] *= _along(R, owner, ground)
+    # The contact with a peak is along the normal of the sole.
+    if _is_face(R, owner, ground):
+        work.low[0] *= _along(R, owner, ground)
     return owner
 
 
@@ -227,14 +230,12 @@ def _crossings(R, vertices, n, ground, work):
             if of_node < 0:
                 continue
             if of_node == 0:
-                for e in range(6):
-                    owner = _around(ground.field, i, j, e)
-                    if _is_face(R, owner, ground):
-                        for c in range(3):
-                            work.corner[total, c] = work.node[k, c]
-                        work.owner[total] = owner
-                        total += 1
-                        break
+                owner = _at_node(R, i, j, ground)
+                if owner >= 0:
+                    for c in range(3):
+                        work.corner[total, c] = work.node[k, c]
+                    work.owner[total] = owner
+                    total += 1
             for e in range(3):
                 if (e != 1 and i == i1) or (e != 0 and j == j1):
                     continue
@@ -265,13 +266,69 @@ def _around(f, i, j, e):
 
 
 @kernel
+def _at_node(R, i, j, ground):
+    """Return a triangle around grid point (i, j), no riser if there is another one; -1 if it is part of a riser.
+
+    Between risers, the point is a peak if a face can touch it: the field rises from it nowhere more than a face.
+    """
+    f = ground.field
+    nx, ny = f.heights.shape
+    any_owner = -1
+    for e in range(6):
+        owner = _around(f, i, j, e)
+        if _is_face(R, owner, ground):
+            return owner
+        any_owner = max(any_owner, owner)
+    for e in range(6):
+        di = 1 if e < 2 else -1 if 3 <= e <= 4 else 0
+        dj = 1 if 1 <= e <= 2 else -1 if e >= 4 else 0
+        if 0 <= i + di < nx and 0 <= j + dj < ny and _rise(R, i, j, di, dj, f) > STEEPEST_FACE:
+            return -1
+    return any_owner
+
+
+@kernel
+def _rise(R, i, j, di, dj, f):
+    """Return the slope, relative to the sole, from grid point (i, j) to grid point (i + di, j + dj)."""
+    along, across = di * f.cell_x, dj * f.cell_y
+    dx, dy = f.cos * along - f.sin * across, f.sin * along + f.cos * across
+    dz = f.heights[i + di, j + dj] - f.heights[i, j]
+    x = R[0, 0] * dx + R[1, 0] * dy + R[2, 0] * dz
+    y = R[0, 1] * dx + R[1, 1] * dy + R[2, 1] * dz
+    return (R[0, 2] * dx + R[1, 2] * dy + R[2, 2] * dz) / max(np.hypot(x, y), MERGE)
+
+
+@kernel
 def _next_to_edge(R, i, j, e, ground):
-    """Return a triangle next to the edge from grid point (i, j) along x, y or the diagonal; -1 if both are risers."""
-    owner = _around(ground.field, i, j, 0 if e != 1 else 1)
-    if _is_face(R, owner, ground):
-        return owner
-    owner = _around(ground.field, i, j, 5 if e == 0 else 2 if e == 1 else 1)
-    return owner if _is_face(R, owner, ground) else -1
+    """Return a triangle next to the edge from grid point (i, j) along x, y or the diagonal; -1 if it is of a riser.
+
+    Between risers, the edge is a ridge if a face can touch it: it is flat enough, and the field descends on both sides.
+    """
+    f = ground.field
+    left = _around(f, i, j, 0 if e == 0 else 2 if e == 1 else 1)
+    right = _around(f, i, j, 5 if e == 0 else 1 if e == 1 else 0)
+    first, second = (left, right) if e == 0 else (right, left)
+    if _is_face(R, first, ground):
+        return first
+    if _is_face(R, second, ground):
+        return second
+    di, dj = 0 if e == 1 else 1, 0 if e == 0 else 1
+    if abs(_rise(R, i, j, di, dj, f)) > STEEPEST_FACE:
+        return -1
+    along, across = di * f.cell_x, dj * f.cell_y
+    dx, dy = f.cos * along - f.sin * across, f.sin * along + f.cos * across
+    dz = f.heights[i + di, j + dj] - f.heights[i, j]
+    # The horizontal normal of the edge in the sole frame, in the world, points to its left.
+    nx, ny, nz = R[1, 2] * dz - R[2, 2] * dy, R[2, 2] * dx - R[0, 2] * dz, R[0, 2] * dy - R[1, 2] * dx
+    for side in range(2):
+        owner = left if side == 0 else right
+        sign = 1.0 if side == 0 else -1.0
+        if owner < 0:
+            continue
+        axes = ground.rotation[owner]
+        if sign * (axes[0, 2] * nx + axes[1, 2] * ny + axes[2, 2] * nz) < 0.0:
+            return -1
+    return max(left, right)
 
 
 @kernel

@@ -289,7 +289,7 @@ class RecordedColumns:
         Column(
             "",
             _FORCE[:3],
-            "of all that touches the body of the root, soles aside, in the world; NaN while no body is touched",
+            "of all contacts of the body of the root, of its soles only risers, in the world; NaN without contact",
             "truth.base_contact",
             BODY_CONTACTS,
             "data",

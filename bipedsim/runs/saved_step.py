@@ -230,10 +230,10 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
         contact = make_contact_model(name, dynamics.projection, h, params)
         objects = objects_with(hardware.body_friction if shapes else None)
         touching = None
-        if shapes:
+        if shapes or len(dynamics.bodies.point):
             of_bodies = hardware.body_friction, hardware.body_restitution
             sides = None if objects is None else objects.sides
-            touching = Touching(plant, dynamics, contact, ground, *of_bodies, sides)
+            touching = Touching(plant, shapes, dynamics, contact, ground, *of_bodies, sides)
             if objects is not None:
                 objects.join(touching)
         monitors = Monitors(plant, dynamics, contact, begun["torque"], touching)

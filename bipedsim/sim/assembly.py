@@ -83,7 +83,7 @@ def assemble(sim: Core, plant: Robot, events: bool) -> tuple[Steps, tuple[Partic
     if shapes or len(dynamics.bodies.point):
         of_bodies = sim.hardware.body_friction, sim.hardware.body_restitution
         sides = None if objects is None else objects.sides
-        touching = Touching(plant, dynamics, sim.solver, sim.ground, *of_bodies, sides)
+        touching = Touching(plant, shapes, dynamics, sim.solver, sim.ground, *of_bodies, sides)
         if objects is not None:
             objects.join(touching)
     gantry = None

@@ -18,7 +18,7 @@ class _Sums(NamedTuple):
 
     Attributes:
         stop, loop, body: As in :class:`Reactions`, ``loop`` as (6L,).
-        contacts: Contacts of the last step except those of the soles.
+        contacts: Contacts of the last step, see :class:`~bipedsim.touch.Touching`.
         step_stop, step_loop: (S,), (M,) impulses of joint limits and closed chains in the last step.
         stop_joint, loop_entry: (S,), (M,) their indices in the sums.
     """
@@ -60,7 +60,7 @@ class Reactions(Participant):
     Args:
         robot: The robot.
         plant: The robot with the masses of the simulation.
-        touching: All contacts except those of the soles; None if only the soles can touch.
+        touching: All contacts except those of soles with faces of the ground; None if there can be no others.
         control_dt: Length of a tick [s].
         n_steps: Physics steps of a tick.
 
@@ -69,7 +69,8 @@ class Reactions(Participant):
         stop_impulse: (nv,) impulses of the joint limits on their joints over the tick, of passive joints too [N.m.s].
         loop_impulse: (L, 6) impulses of the closed chains on the bodies of their second frames over the tick: force
             [N.s] and torque [N.m.s] at that frame, along the axes of the first frame.
-        body_impulse: (joints, 3) impulse on the body that each joint of the model moves, in the world [N.s].
+        body_impulse: (joints, 3) impulse on the body that each joint of the model moves, in the world [N.s]; of soles,
+            only that of risers of a height field.
     """
 
     name = "reactions"

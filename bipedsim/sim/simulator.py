@@ -234,7 +234,7 @@ class Simulator:
 
     @property
     def body_impulse(self) -> Array:
-        """Impulses (joints, 3) of all contacts except those of the soles; see :class:`Reactions`."""
+        """Impulses (joints, 3) of contacts, of soles only with risers of a field; see :class:`Reactions`."""
         return self.reactions.body_impulse
 
     @property

@@ -24,8 +24,8 @@ class GroundTruth:
         twist_base: (6,) linear [m/s] and angular [rad/s] velocity of the base, in the base frame.
         cop_world: (3,) centre of pressure of all feet [m], NaN in the air.
         pose_world_sole: (K, 7) pose of each sole, as for the base.
-        base_contact: (3,) force in the world on the root's body, and on bodies that no drive moves against it, except
-            the force on soles [N]; NaN while nothing touches any body.
+        base_contact: (3,) force in the world on the root's body, and on bodies that no drive moves against it [N]. Of
+            the forces on soles, it has only those of risers of a height field. NaN while no body is in contact.
         link_contact: (nu, 3) the same on the body that each actuated joint moves.
         stop_torque: (nu,) torque of the joint limit on each actuated joint [N.m]; NaN while no limit is active.
         gantry_force: (3,) force of the gantry on the trunk in the world [N], NaN after release; None without a gantry.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bipedsim.contact import UNRESOLVED, Anchors, ConeProblem, ContactModel, PointRows, VertexContacts
 from bipedsim.dynamics import SUNK, CompiledStep, Dynamics, Outcome, Part, closest
 from bipedsim.ground import Ground
-from bipedsim.model import Robot, lowest_point
+from bipedsim.model import Robot, Shape, lowest_point
 from bipedsim.numerics import Array, box, call, ready, zeros_of
 from bipedsim.touch.contacts import Contacts, ObjectContacts, clear_history
 from bipedsim.touch.coupling import (
@@ -53,11 +53,14 @@ SLOW = 0.5
 
 
 class Touching:
-    """All contacts of a robot except those of its soles.
+    """All contacts of a robot except those of its soles with faces of the ground.
+
+    Risers of a height field are in contact with soles as with other bodies.
 
     Args:
         robot: The robot whose bodies may be in contact.
-        dynamics: Dynamics of the robot, made with its shapes.
+        shapes: Shapes with which ``dynamics`` was made.
+        dynamics: Dynamics of the robot.
         contact: Contact model of the feet.
         ground: The ground.
         friction, restitution: Coefficients of the bodies.
@@ -80,6 +83,7 @@ class Touching:
     def __init__(
         self,
         robot: Robot,
+        shapes: Sequence[Shape],
         dynamics: Dynamics,
         contact: ContactModel,
         ground: Ground,
@@ -89,7 +93,7 @@ class Touching:
     ) -> None:
         self._dynamics = dynamics
         self._model, self._surface = robot.model, ground
-        self._links = [shape.name for shape in robot.shapes.shapes]
+        self._links = [shape.name for shape in shapes]
         tree, projection = dynamics.tree, dynamics.projection
         nv, (feet, widest) = len(tree.z), projection.vertices.shape[:2]
         self.objects = ObjectContacts.of_number(0) if objects is None else objects

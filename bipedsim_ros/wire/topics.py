@@ -250,8 +250,8 @@ BODY_CONTACTS = Topic(
     schema.BODY_CONTACTS,
     _NUMBERS,
     SIMULATOR,
-    "while a body other than a sole is touched, and once more: forces on the body of the root and on those that the "
-    "joints move, in odom axes; the layout's label names the values",
+    "while a body, or a sole by a riser, is touched, and once more: forces on the body of the root and on those that "
+    "the joints move, in odom axes; the layout's label names the values",
     sporadic=True,
 )
 JOINT_STOPS = Topic(

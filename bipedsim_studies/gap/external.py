@@ -12,7 +12,7 @@ from bipedsim.recording import Recording
 COLUMNS = {
     "gantry_force": "a gantry holds the robot",
     "base_contact": "the root link is in contact",
-    "link_contact": "a body other than a sole is in contact",
+    "link_contact": "a body, or a sole with a riser, is in contact",
 }
 """Columns of simulated runs to the meaning of their forces, zero or NaN without. A real robot does not measure them."""
 

@@ -15,7 +15,7 @@ from theory import MODELS, THEORY, Theory
 from thing_support import INERTIA, ON_TOP, URDF, YAML, placed, thing
 
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.ground import Ground
+from bipedsim.ground import Ground, HeightField
 from bipedsim.model import Robot, load_robot
 from bipedsim.sim.simulator import Simulator
 
@@ -211,6 +211,20 @@ def test_a_robot_stands_as_without_body_contact() -> None:
             sim.advance(5.0 * np.sin(40.0 * sim.t + np.arange(robot.nu)))
     np.testing.assert_array_equal(sims[0].q, sims[1].q)
     np.testing.assert_array_equal(sims[0].v, sims[1].v)
+
+
+def test_without_body_contact_no_shapes_are_loaded_on_a_field(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loading the meshes takes long, and may fail for the robots that need ``body_contact: false``."""
+
+    def unreadable(*_: object) -> None:
+        raise ConfigError("are loaded", "shapes")
+
+    monkeypatch.setattr("bipedsim.model.robot.read_shapes", unreadable)
+    field = HeightField(np.zeros((81, 81)), 0.05)
+    sim = Simulator(load_robot("biped14"), Ground(field=field), hardware={"body_contact": False})
+    sim.advance(np.zeros(sim.robot.nu))
+    assert sim.reactions.touching is not None
+    assert sim.reactions.touching.depths(sim.q) == {}
 
 
 def test_the_bodies_of_a_robot_lie_on_a_patch_and_fall_past_its_edge(tmp_path: Path) -> None:

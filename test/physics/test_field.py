@@ -208,6 +208,86 @@ def riser(slope: float) -> Ground:
     return Ground(field=HeightField(np.repeat(heights[:, None], 121, axis=1), 0.01))
 
 
+def oblique(slope: float, angle: float) -> Ground:
+    """Return :func:`riser`, turned about z by ``angle`` relative to the grid and to a brick along x."""
+    x, y = np.meshgrid(*[0.01 * np.arange(-60, 61)] * 2, indexing="ij")
+    rise = slope * (math.cos(angle) * x + math.sin(angle) * y)
+    return Ground(field=HeightField(np.clip(rise, 0.0, STEP), 0.01))
+
+
+def peak(slope: float) -> Ground:
+    """Return a floor with a single higher grid point, at the origin, 5 cm from the next ones."""
+    heights = np.zeros((41, 41))
+    heights[20, 20] = 0.05 * slope
+    return Ground(field=HeightField(heights, 0.05))
+
+
+def ridge(slope: float, angle: float) -> Ground:
+    """Return a floor with a ridge of height ``STEP`` through the origin, at ``angle`` from the y axis."""
+    x, y = np.meshgrid(*[0.01 * np.arange(-60, 61)] * 2, indexing="ij")
+    away = abs(math.cos(angle) * x + math.sin(angle) * y)
+    return Ground(field=HeightField(np.maximum(STEP - slope * away, 0.0), 0.01))
+
+
+def check_carried(sim: Simulator, top: float) -> None:
+    """Check that a level brick 1 mm above ``top`` falls onto it, stays there, and has its weight carried."""
+    sim.reset(np.array([0.0, 0.0, top + 1e-3, 0.0, 0.0, 0.0, 1.0]))
+    dt, impulse = sim.physics_dt, 0.0
+    for _ in range(200):
+        sim.advance(np.zeros(0))
+        assert sim.q[2] > top - 2e-3
+        impulse += float(sim.dynamics.ground_axes[0][2] @ sim.contact.impulse[0, :3])
+    rises = pose(sim).rotation[2] @ (sim.v[:3] + np.cross(sim.v[3:], [0.0, 0.0, HEIGHT]))
+    assert impulse == pytest.approx(MASS * (G * 200 * dt + rises), rel=1e-3)
+    assert impulse == pytest.approx(MASS * G * 200 * dt, rel=0.02)
+    assert sim.q[2] == pytest.approx(top, abs=2e-3)
+
+
+@pytest.mark.parametrize("model", ["one_step", "exact", "lcp", "ncp"])
+@pytest.mark.parametrize("slope", [0.5, 0.72, 0.8, 1.0, 1.5, 3.0])
+def test_a_peak_under_the_middle_of_a_sole_carries_it(brick: Robot, model: str, slope: float) -> None:
+    """The faces of the sole may be too steep to rest on, and all triangles around the peak risers."""
+    check_carried(simulator(brick, model, peak(slope)), 0.05 * slope)
+
+
+@pytest.mark.parametrize("angle", [0.0, 0.4, 0.5 * math.pi])
+@pytest.mark.parametrize("slope", [0.5, 0.8, 3.0])
+def test_a_ridge_under_the_middle_of_a_sole_carries_it(brick: Robot, slope: float, angle: float) -> None:
+    check_carried(simulator(brick, "one_step", ridge(slope, angle)), STEP)
+
+
+def test_a_brick_rests_on_two_parallel_ridges(brick: Robot) -> None:
+    """Steep ridges carry a brick as the plane through them does: without tilt and at rest."""
+    heights = np.zeros((121, 121))
+    heights[[55, 65]] = STEP
+    sim = simulator(brick, "one_step", Ground(field=HeightField(heights, 0.01)))
+    sim.reset(np.array([0.0, 0.0, STEP + 0.005, *pin.Quaternion(pin.rpy.rpyToMatrix(0.0, 0.03, 0.3)).coeffs()]))
+    run(sim, 2.0)
+    assert np.abs(sim.v).max() < 1e-9
+    assert sim.q[2] == pytest.approx(STEP, abs=2e-5)
+    assert pose(sim).rotation[2, 2] == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("slope", [1.0, 5.0])
+@pytest.mark.parametrize("angle", [0.2, 0.9])
+def test_a_riser_that_is_not_parallel_to_the_sole_stops_a_brick(brick: Robot, slope: float, angle: float) -> None:
+    """The brick meets it with a vertex. A corner of the field may enter its border between two points, up to 5 mm."""
+    sim = simulator(brick, "one_step", oblique(slope, angle))
+    sim.reset(np.array([-0.25, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]), np.array([1.5, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    before = energy(sim)
+    for _ in range(600):
+        height = sim.q[2]
+        sim.advance(np.zeros(0))
+        after = energy(sim)
+        assert after - before <= RECOVERY * max(sim.contact.impulse[0, 2], 0.0) + 2e-3
+        assert depth(sim) < 5e-3
+        assert abs(sim.q[2] - height) < 1e-3
+        before = after
+    assert np.abs(sim.v).max() < 1e-3
+    assert pose(sim).rotation[2, 2] > 0.98
+    assert sim.q[2] < 0.2 * STEP
+
+
 @pytest.mark.parametrize("model", ["one_step", "exact", "lcp"])
 @pytest.mark.parametrize("slope", [1.0, 5.0])
 def test_a_riser_stops_a_brick(brick: Robot, model: str, slope: float) -> None:

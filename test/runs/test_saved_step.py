@@ -13,6 +13,7 @@ from refusals import refusal
 
 from bipedsim.cli.main import main
 from bipedsim.errors import RecordingError
+from bipedsim.ground import Ground, HeightField
 from bipedsim.model import load_robot, standing_torque
 from bipedsim.objects import parse_objects
 from bipedsim.recording import checksum
@@ -104,6 +105,29 @@ def test_free_objects_that_an_older_file_leaves_out_are_named(
     assert {one.without for one in replay_step(path)} == {("ball",)}
     assert main(["replay", str(path)]) == 0
     assert "(ball)" in capsys.readouterr().out
+
+
+def test_a_step_in_which_a_sole_meets_a_riser_is_taken_again_without_bodies(tmp_path: Path) -> None:
+    """Soles are in contact with risers also with ``body_contact: false``."""
+    robot = load_robot("biped14")
+    toe = max(point[0] for sole in robot.soles for point in sole.vertices_joint)
+    heights = np.zeros((120, 60))
+    heights[61 + int(toe / 0.02) :] = 0.1
+    ground = Ground(field=HeightField(heights, 0.02))
+    sim = Simulator(robot, ground, hardware={"body_contact": False})
+    q, v = robot.q_nominal.copy(), np.zeros(robot.model.nv)
+    q[2] += 0.03
+    v[0] = 1.0
+    sim.reset(q, v)
+    torque = np.zeros(robot.nu)
+    while not sim.body_impulse.any():
+        begun = {"q": sim.q.copy(), "v": sim.v.copy(), "torque": torque, "push": np.zeros_like(sim.v)}
+        sim.advance(torque)
+        assert sim.t < 0.2
+    save_step(tmp_path / "step.npz", sim, {**begun, "damping": sim.plant.joint_damping})
+    done = {one.model: one for one in replay_step(tmp_path / "step.npz")}
+    np.testing.assert_allclose(done["one_step"].bodies, sim.body_impulse.sum(axis=0) / sim.physics_dt, rtol=1e-6)
+    assert done["one_step"].bodies[0] < -1.0
 
 
 @pytest.mark.parametrize("name", ["q", "v", "torque", "push", "damping"])
