@@ -174,11 +174,11 @@ def csv_blocks(path: Path) -> Iterator[Recording]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             lines = csv.reader(file)
-            table = _Table(path, [name.strip() for name in next(lines, [])])
-            for numbers, values in _blocks(lines, table):
-                table.check(numbers, values, last)
-                last = float(values[-1, table.clock])
-                yield table.recording(values)
+            layout = _CsvLayout(path, [name.strip() for name in next(lines, [])])
+            for numbers, values in _blocks(lines, layout):
+                layout.check(numbers, values, last)
+                last = float(values[-1, layout.clock])
+                yield layout.recording(values)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise RecordingError(f"cannot be read ({error}); expected {_FORM}", path) from error
     if last == -np.inf:
@@ -200,22 +200,22 @@ def has_columns_of_a_run(path: Path) -> bool:
     return "t[s]" in names and any(name.endswith(tuple(ends)) for name in names)
 
 
-def _blocks(lines: Any, table: _Table) -> Iterator[tuple[list[int], Array]]:
+def _blocks(lines: Any, layout: _CsvLayout) -> Iterator[tuple[list[int], Array]]:
     """Yield the numbers of lines with their values (n, columns), for at most :data:`ROWS` lines without empty ones.
 
     Args:
         lines: A ``csv.reader`` after the first line.
-        table: The columns.
+        layout: The columns.
     """
     numbers: list[int] = []
-    values = np.empty((ROWS, len(table.columns)))
+    values = np.empty((ROWS, len(layout.columns)))
     for line in lines:
         if not any(line):
             continue
         if len(numbers) == ROWS:
             yield numbers, values
             numbers, values = [], np.empty_like(values)
-        values[len(numbers)] = table.row(line, lines.line_num)
+        values[len(numbers)] = layout.row(line, lines.line_num)
         numbers.append(lines.line_num)
     if numbers:
         yield numbers, values[: len(numbers)]
@@ -276,7 +276,7 @@ def _places(names: Iterable[str], path: Path) -> dict[str, _Place]:
     }
 
 
-class _Table:
+class _CsvLayout:
     """Columns of a table, by the names in its first line.
 
     Args:
