@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bipedsim.cli import add_recorded, add_span
@@ -72,7 +73,6 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim.config import ProgressBar, yaml_value
     from bipedsim.errors import EXIT_INCOMPLETE, EXIT_OK, BipedSimError, ConfigError
     from bipedsim.model import load_robot
-    from bipedsim.recording import write_text
     from bipedsim_studies.gap import robot_run
     from bipedsim_studies.identify.contact import Contact
     from bipedsim_studies.identify.delay import command_delay
@@ -116,14 +116,14 @@ def main(args: argparse.Namespace) -> int:
         result = estimate(robot, signals, bar.update, parameters)
     delay = max(filter(None, map(command_delay, recordings)), key=lambda found: found[1], default=None)
     seconds = None if delay is None else delay[0]
-    contact = Contact.of(robot, result, signals, list(map(str, args.recordings)))
+    contact, notes_of_contact = Contact.tried(robot, result, signals, list(map(str, args.recordings)))
     measured = Measured(args.recordings, seconds, sensor_noise(recordings, robot), contact)
     text = overlay(robot, result, measured)
     tried: list[Suggestion] = []
     if args.suggest:
         with ProgressBar(total=len(MOTIONS), desc="suggest", unit="motion", disable=not shows_progress(args)) as bar:
             tried = suggestions(robot, result, yaml_value(text), lacking, bar.update)
-    judgements, without = [], []
+    judgements, without = [], [*notes_of_contact]
     if checked is not None or page:
         source, recording = (args.recordings[-1], recordings[-1]) if checked is None else (args.check, checked)
         hardware = yaml_value(text)
@@ -145,7 +145,7 @@ def main(args: argparse.Namespace) -> int:
         args,
         lambda: (
             as_json(result, seconds)
-            | {"contact": contact.as_json(), "held": held, "notes": notes}
+            | {"contact": contact and contact.as_json(), "held": held, "notes": notes}
             | ({"suggestions": suggested_json(tried, result)} if tried else {})
             | ({"predictions": [each.as_json() for each in judgements]} if judgements else {})
         ),
@@ -154,7 +154,7 @@ def main(args: argparse.Namespace) -> int:
                 *notes,
                 as_text(result, delay),
                 "",
-                *contact.text(),
+                *(() if contact is None else contact.text()),
                 *(suggested_text(tried, result) if tried else ()),
                 *(line for each in judgements for line in each.text()),
             ]
@@ -165,18 +165,11 @@ def main(args: argparse.Namespace) -> int:
             else plot(result, title, path)
         ),
     )
-    lines = []
     of_robot = f"--robot {args.robot or recordings[0].robot_source}"
-    if args.suggest:
-        lines.append(write_suggestion(args.suggest, tried[0], of_robot))
+    lines = [write_suggestion(args.suggest, tried[0], of_robot)] if args.suggest else []
     if args.output:
-        write_text(args.output, text)
-        effect = f"bipedsim gap {args.recordings[0]} {of_robot} --hardware {args.output} --against ideal"
-        lines.append(f"wrote {args.output}; see the effect with: {effect}")
-    if folder:
-        for k, sample in enumerate(samples(robot, result, measured, args.samples), 1):
-            write_text(folder / f"{k:02}.yaml", sample)
-        lines.append(f"wrote {folder}; use them with: bipedsim score zmp {of_robot} --hardware {folder}/*.yaml")
+        drawn = list(samples(robot, result, measured, args.samples))
+        lines += _written(args.output, text, folder, drawn, f"{args.recordings[0]} {of_robot}", of_robot)
     if not result.identified.any():
         lines.append("nothing is identified: record more motion of the joints (docs/identify.md)")
     if not result.converged:
@@ -184,3 +177,29 @@ def main(args: argparse.Namespace) -> int:
     if lines and not args.json:
         print("\n".join(lines))
     return EXIT_OK if result.converged and not without else EXIT_INCOMPLETE
+
+
+def _written(
+    path: Path, text: str, folder: Path | None, drawn: Sequence[str], recording: str, robot: str
+) -> Iterator[str]:
+    """Write the hardware and the robots that were drawn; yield lines that say how to use them.
+
+    Args:
+        path: File of the hardware.
+        text: The hardware.
+        folder: Folder of the robots; None for none.
+        drawn: The robots.
+        recording: Recording and robot, as the arguments of ``bipedsim gap``.
+        robot: Option with the robot.
+
+    Raises:
+        RecordingError: A file cannot be written.
+    """
+    from bipedsim.recording import write_text
+
+    write_text(path, text)
+    yield f"wrote {path}; see the effect with: bipedsim gap {recording} --hardware {path} --against ideal"
+    if folder is not None:
+        for k, sample in enumerate(drawn, 1):
+            write_text(folder / f"{k:02}.yaml", sample)
+        yield f"wrote {folder}; use them with: bipedsim score zmp {robot} --hardware {folder}/*.yaml"

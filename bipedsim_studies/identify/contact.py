@@ -6,6 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from bipedsim.errors import BipedSimError
 from bipedsim.model import Robot
 from bipedsim_studies.identify.equations import Equations
 from bipedsim_studies.identify.estimation import Estimate
@@ -45,6 +48,19 @@ class Contact:
         equations = Equations(robot, result.parameters)
         feet = [Feet.of(equations, signals, result.values) for signals in recordings]
         return cls(friction(robot, result, feet, sources), outlines(robot, result, feet))
+
+    @classmethod
+    def tried(
+        cls, robot: Robot, result: Estimate, recordings: Sequence[Signals], sources: Sequence[str]
+    ) -> tuple[Contact | None, tuple[str, ...]]:
+        """Return what :meth:`of` returns and no note; or None and a note with the reason if it fails.
+
+        The estimate before it takes minutes, and is of use without the contact.
+        """
+        try:
+            return cls.of(robot, result, recordings, sources), ()
+        except (BipedSimError, np.linalg.LinAlgError) as error:
+            return None, (f"no friction of the ground and no soles of {', '.join(sources)}: {error}",)
 
     def text(self) -> Iterator[str]:
         """Yield lines of text for the reader."""

@@ -41,7 +41,7 @@ def write_estimate(
     judgements: Sequence[Judgement],
     warnings: Sequence[str],
     notes: Sequence[str],
-    contact: Contact,
+    contact: Contact | None,
 ) -> None:
     """Write the page.
 
@@ -52,7 +52,7 @@ def write_estimate(
         judgements: Predictions of recordings.
         warnings: Parts of the page that are missing, with the reasons.
         notes: Further results for the reader, such as the command delay.
-        contact: Contact of feet and ground.
+        contact: Contact of feet and ground; None if unknown.
 
     Raises:
         RecordingError: The page or its figures cannot be written.
@@ -81,8 +81,9 @@ def write_estimate(
                 html_table("", NUMBERS, _numbers(result, rest)),
             ),
             f"<section><h2>Described and identified</h2>{figure}</section>",
-            preformatted("Contact with the ground", contact.text()),
         ]
+        if contact is not None:
+            parts.append(preformatted("Contact with the ground", contact.text()))
         for judgement in judgements:
             parts += _predictions(judgement, picture)
     write_page(path, title, [*parts, preformatted("Unexplained torques", unexplained(result))])
