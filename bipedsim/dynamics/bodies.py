@@ -14,7 +14,15 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from bipedsim.dynamics.tree import Tree
-from bipedsim.ground import GroundArrays, height_above, highest_near, is_beside, is_riser, triangle_at
+from bipedsim.ground import (
+    GroundArrays,
+    height_above,
+    highest_near,
+    is_beside,
+    is_riser,
+    may_have_risers,
+    triangle_at,
+)
 from bipedsim.model import Robot, Shape, Sole
 from bipedsim.numerics import Array, Flags, Integers, act, kernel, point_velocity, zeros_of
 
@@ -37,15 +45,16 @@ SURELY = 1e-9
 class BodyPoints(NamedTuple):
     """Store B bodies that may contact the ground, with P points; each point has a ball or a ring.
 
+    On a height field, each sole is a body of its own.
+
     Attributes:
         joint: (B,) joint of each body. centre, half: (B, 3) bounding box of its points, in the joint frame [m].
         radius: (B,) of the sphere around the box [m].
-        begin, end: (B,) range of its points. soles: (B,) first of these that is on the border of a sole.
+        begin, end: (B,) range of its points.
+        of_sole: (B,) whether the body is a sole. facing: (B, 3) its normal in the joint frame. mu: (B,) its friction.
         body: (P,) body of each point. point: (P, 3) position in the joint frame [m]. ball, ring: (P,) radii [m]. axis:
             (P, 3) axis of the ring, a unit vector.
         shape: (P,) index of its shape, -1 for points of a sole.
-        facing: (P, 3) normal of the sole in the joint frame. mu: (P,) friction of the sole. Both only for points of a
-            sole.
         leaf: (joints,) last velocity index of each joint, -1 for the world.
         reach: Largest distance of a box from the ground [m] at which it is near.
         plane: (G,) first patches of the planes that may be near any body in this part of a step. planes: (1,) their
@@ -61,15 +70,15 @@ class BodyPoints(NamedTuple):
     radius: Annotated[Array, "B"]
     begin: Annotated[Integers, "B"]
     end: Annotated[Integers, "B"]
-    soles: Annotated[Integers, "B"]
+    of_sole: Annotated[Flags, "B"]
+    facing: Annotated[Array, "B", 3]
+    mu: Annotated[Array, "B"]
     body: Annotated[Integers, "P"]
     point: Annotated[Array, "P", 3]
     ball: Annotated[Array, "P"]
     ring: Annotated[Array, "P"]
     axis: Annotated[Array, "P", 3]
     shape: Annotated[Integers, "P"]
-    facing: Annotated[Array, "P", 3]
-    mu: Annotated[Array, "P"]
     leaf: Integers
     reach: float
     plane: Annotated[Integers, "G"]
@@ -85,34 +94,36 @@ class BodyPoints(NamedTuple):
         model = robot.model
         leaf = np.array([-1] + [model.joints[j].idx_v + model.joints[j].nv - 1 for j in range(1, model.njoints)])
         kept = [
-            _Point(shape.joint_id, shape.points[k], i, shape.axis, shape.radius, shape.ring)
+            _Point(shape.joint_id, -1, shape.points[k], i, shape.axis, shape.radius, shape.ring)
             for i, shape in enumerate(shapes)
             for k in range(len(shape.points))
             if _touches(robot, shape, k)
         ]
         if ground.field.heights.size:
             spacing = max(SPACING, min(ground.field.cell_x, ground.field.cell_y))
-            kept += [point for sole in robot.soles for point in _border(sole, spacing)]
-        # Sorting is stable: the points of the shapes of a joint come before those of its soles.
-        kept.sort(key=lambda point: point.joint)
-        joints = sorted({point.joint for point in kept})
+            kept += [point for s, sole in enumerate(robot.soles) for point in _border(s, sole, spacing)]
+        kept.sort(key=lambda point: point[:2])
+        owners = sorted({point[:2] for point in kept})
         bodies: BodyPoints = zeros_of(
             cls,
-            {"B": len(joints), "P": len(kept), "G": ground.field.first},
-            joint=np.array(joints, dtype=np.int64),
+            {"B": len(owners), "P": len(kept), "G": ground.field.first},
+            joint=np.array([joint for joint, _ in owners], dtype=np.int64),
+            of_sole=np.array([s >= 0 for _, s in owners], dtype=np.bool_),
             leaf=leaf.astype(np.int64),
             reach=max(CLOSE, FASTEST * physics_dt),
         )
-        low, high = np.full((len(joints), 3), np.inf), np.full((len(joints), 3), -np.inf)
+        low, high = np.full((len(owners), 3), np.inf), np.full((len(owners), 3), -np.inf)
         bodies.begin[:] = len(kept)
+        for b, (_, s) in enumerate(owners):
+            if s >= 0:
+                bodies.facing[b] = robot.soles[s].placement_joint_sole.rotation[:, 2]
+                bodies.mu[b] = robot.soles[s].friction_dynamic
         for p, point in enumerate(kept):
-            b = joints.index(point.joint)
+            b = owners.index(point[:2])
             bodies.body[p], bodies.shape[p] = b, point.shape
             bodies.point[p], bodies.axis[p] = point.position, point.axis
             bodies.ball[p], bodies.ring[p] = point.ball, point.ring
-            bodies.facing[p], bodies.mu[p] = point.facing, point.mu
             bodies.begin[b], bodies.end[b] = min(bodies.begin[b], p), p + 1
-            bodies.soles[b] = bodies.end[b] if point.shape >= 0 else max(bodies.soles[b], bodies.begin[b])
             wide = point.ball + point.ring * np.sqrt(np.maximum(1.0 - point.axis**2, 0.0))
             low[b], high[b] = np.minimum(low[b], point.position - wide), np.maximum(high[b], point.position + wide)
         bodies.centre[:], bodies.half[:] = 0.5 * (low + high), 0.5 * (high - low)
@@ -124,29 +135,26 @@ class _Point(NamedTuple):
     """Point of a body, with the attributes of :class:`BodyPoints`."""
 
     joint: int
+    sole: int
     position: Array
     shape: int = -1
     axis: Array = np.zeros(3)
     ball: float = 0.0
     ring: float = 0.0
-    facing: Array = np.zeros(3)
-    mu: float = 0.0
 
 
-def _border(sole: Sole, spacing: float) -> Iterator[_Point]:
-    """Yield the vertices of a sole, and points between them at most ``spacing`` [m] apart.
+def _border(s: int, sole: Sole, spacing: float) -> Iterator[_Point]:
+    """Yield the vertices of sole ``s``, and points between them at most ``spacing`` [m] apart.
 
     There are none for points, lines and balls, which touch triangles of any slope, and for feet that may pass through
     the ground.
     """
     if sole.n_vertices < 3 or sole.passes_ground > 0.0:
         return
-    facing = sole.placement_joint_sole.rotation[:, 2]
     for start, end in zip(sole.vertices_joint, np.roll(sole.vertices_joint, -1, axis=0), strict=True):
         parts = math.ceil(float(np.linalg.norm(end - start)) / spacing)
         for i in range(parts):
-            position = start + i / parts * (end - start)
-            yield _Point(sole.joint_id, position, facing=facing, mu=sole.friction_dynamic)
+            yield _Point(sole.joint_id, s, start + i / parts * (end - start))
 
 
 def _touches(robot: Robot, shape: Shape, k: int) -> bool:
@@ -200,7 +208,9 @@ def anything_near(b: BodyPoints, t: Tree, ground: GroundArrays) -> bool:
         pose = t.poses[b.joint[i]]
         c, e = b.centre[i], b.half[i]
         x, y, z = act(pose, c)
-        for g in b.plane[: b.planes[0]]:
+        if b.of_sole[i] and not _near_risers(b, i, pose, ground, x, y):
+            continue
+        for g in b.plane[: 0 if b.of_sole[i] else b.planes[0]]:
             n = ground.rotation[g, :, 2]
             height = n[0] * (x - ground.point[g, 0]) + n[1] * (y - ground.point[g, 1]) + n[2] * (z - ground.point[g, 2])
             if height - b.radius[i] >= b.reach or _plane_beside(ground, g, x, y, z, b.radius[i]):
@@ -221,6 +231,14 @@ def anything_near(b: BodyPoints, t: Tree, ground: GroundArrays) -> bool:
             near = True
     b.near[0] = near
     return near
+
+
+@kernel
+def _near_risers(b: BodyPoints, i: int, pose: Array, ground: GroundArrays, x: float, y: float) -> bool:
+    """Return whether the sole that is body ``i``, with its centre at (x, y), may touch a riser in this step."""
+    f = b.facing[i]
+    nz = pose[2] * f[0] + pose[5] * f[1] + pose[8] * f[2]
+    return bool(may_have_risers(ground, x, y, b.radius[i] + b.reach, nz))
 
 
 @kernel
@@ -310,11 +328,11 @@ def touches_ground(b: BodyPoints, t: Tree, ground: GroundArrays, v: Array, span:
         if b.low[i] - span * _fastest_point(b, i, pose) > SURELY:
             continue
         cx, cy, cz = act(pose, b.centre[i])
-        for g in b.plane[: b.planes[0]]:
+        for g in b.plane[: 0 if b.of_sole[i] else b.planes[0]]:
             if _plane_beside(ground, g, cx, cy, cz, b.radius[i]):
                 continue
             n = ground.rotation[g, :, 2]
-            for p in range(b.begin[i], b.soles[i]):
+            for p in range(b.begin[i], b.end[i]):
                 x, y, z = lowest_point(b, p, pose, n)
                 gap = n[0] * (x - ground.point[g, 0]) + n[1] * (y - ground.point[g, 1])
                 gap += n[2] * (z - ground.point[g, 2])
@@ -346,7 +364,7 @@ def triangle_below(b: BodyPoints, p: int, pose: Array, ground: GroundArrays) -> 
     x, y, _ = act(pose, b.point[p])
     g = triangle_at(ground.field, x, y)
     if b.shape[p] < 0:
-        f = b.facing[p]
+        f = b.facing[b.body[p]]
         nx = pose[0] * f[0] + pose[3] * f[1] + pose[6] * f[2]
         ny = pose[1] * f[0] + pose[4] * f[1] + pose[7] * f[2]
         nz = pose[2] * f[0] + pose[5] * f[1] + pose[8] * f[2]

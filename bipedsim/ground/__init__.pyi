@@ -26,4 +26,8 @@ from .support import (
     surface as surface,
 )
 from .tiling import tiles as tiles
-from .under_field import height_above as height_above, is_riser as is_riser
+from .under_field import (
+    height_above as height_above,
+    is_riser as is_riser,
+    may_have_risers as may_have_risers,
+)

@@ -52,6 +52,8 @@ KEPT = 2e-5
 GENTLE = 0.05
 """Slope of a face relative to the sole up to which the faces of a height field are examined first, and limit of the
 slope of an edge on which a sole rests."""
+STEEPEST_PATCH = 0.7
+"""Cosine of the angle between a sole and the steepest patch that may be part of a face."""
 SAME_SLOPE = 2e-3
 """Difference of slopes below which two faces are the same."""
 LEFT = 1e-4
@@ -89,9 +91,11 @@ def may_bridge(R: Array, patch: int, width: float, ground: GroundArrays, work: S
         return False
     n = ground.rotation[patch, :, 2]
     along = n[0] * R[0, 2] + n[1] * R[1, 2] + n[2] * R[2, 2]
-    if along < FLATTEST_RISER:
+    if patch >= ground.field.first and along < FLATTEST_RISER:
         # The riser next to a peak is not the plane on which the sole rests.
-        return patch >= ground.field.first and work.field_corners[0] > 0
+        return work.field_corners[0] > 0
+    if along < STEEPEST_PATCH:
+        return False
     slope = np.sqrt(max(1.0 - along * along, 0.0)) / along
     return work.apart[0] <= SOON + 1.5 * slope * width
 
@@ -216,7 +220,7 @@ def _corners(sole: PlacedSole, present: int, second: int, ground: GroundArrays, 
             continue
         axis = ground.rotation[i, :, 2]
         along = axis[0] * R[0, 2] + axis[1] * R[1, 2] + axis[2] * R[2, 2]
-        if along < STEEPEST_FACE:
+        if along < STEEPEST_PATCH:
             continue
         place(R, p, i, ground, work.affine)
         if lowest(vertices, n, work.affine) > work.clearance[0] + NEAR + STEEPEST_FACE * work.width[0]:

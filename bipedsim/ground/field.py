@@ -34,6 +34,7 @@ class FieldArrays(NamedTuple):
         cell_x, cell_y: Distance of two heights along the axes of the field [m].
         cos, sin: Of the angle from world x to the x axis of the field.
         tops: (.., ..) largest height of each block of ``BLOCK`` x ``BLOCK`` cells [m].
+        flatness: (.., ..) smallest z of the normals in each of these blocks.
         kinks: (X, Y) whether the field is not plane around each height.
     """
 
@@ -46,6 +47,7 @@ class FieldArrays(NamedTuple):
     cos: float
     sin: float
     tops: Array
+    flatness: Array
     kinks: Flags
 
     @classmethod
@@ -53,13 +55,16 @@ class FieldArrays(NamedTuple):
         """Return the arrays of ``field`` behind ``first`` patches."""
         if field is None:
             axes = 0.0, 0.0, 1.0, 1.0, 1.0, 0.0
-            return cls(first, np.zeros((0, 0)), *axes, np.zeros((0, 0)), np.zeros((0, 0), dtype=bool))
+            nothing = np.zeros((0, 0))
+            return cls(first, nothing, *axes, nothing, nothing, np.zeros((0, 0), dtype=bool))
         heights = field.heights
         blocks = [range(0, n - 1, BLOCK) for n in heights.shape]
         tops = [[heights[i : i + BLOCK + 1, j : j + BLOCK + 1].max() for j in blocks[1]] for i in blocks[0]]
+        normal = 1.0 / np.sqrt(1.0 + (field.slopes() ** 2).sum(axis=3).max(axis=2))
+        flatness = [[normal[i : i + BLOCK, j : j + BLOCK].min() for j in blocks[1]] for i in blocks[0]]
         # Kernels for read-only arrays would have to be compiled again.
         axes = *field.corner, float(field.cell), float(field.cell_y), math.cos(field.yaw), math.sin(field.yaw)
-        return cls(first, heights.copy(), *axes, np.array(tops), field.kinks())
+        return cls(first, heights.copy(), *axes, np.array(tops), np.array(flatness), field.kinks())
 
 
 @dataclass(frozen=True, eq=False)
@@ -368,3 +373,16 @@ def highest_near(field: FieldArrays, x: float, y: float, reach: float) -> float:
         for j in range(max(int((v - reach) / b), 0), min(int((v + reach) / b), ny - 1) + 1):
             top = max(top, field.tops[i, j])
     return top
+
+
+@kernel
+def steepest_near(field: FieldArrays, x: float, y: float, reach: float) -> float:
+    """Return a lower bound of the z of all normals within ``reach`` of (x, y) [m]; 1 beyond the border."""
+    nx, ny = field.tops.shape
+    a, b = BLOCK * field.cell_x, BLOCK * field.cell_y
+    u, v = along_field(field, x - field.x, y - field.y)
+    flatness = 1.0
+    for i in range(max(int((u - reach) / a), 0), min(int((u + reach) / a), nx - 1) + 1):
+        for j in range(max(int((v - reach) / b), 0), min(int((v + reach) / b), ny - 1) + 1):
+            flatness = min(flatness, field.flatness[i, j])
+    return flatness

@@ -21,7 +21,7 @@ import math
 
 import numpy as np
 
-from bipedsim.ground.field import along_field, highest_near, triangle_at
+from bipedsim.ground.field import along_field, highest_near, steepest_near, triangle_at
 from bipedsim.numerics import MERGE, kernel
 
 NEAR = 0.02
@@ -94,6 +94,19 @@ def is_riser(ground, i, x, y, z):
     """
     axes = ground.rotation[i]
     return z >= STEEPEST_SOLE and axes[0, 2] * x + axes[1, 2] * y + axes[2, 2] * z < FLATTEST_RISER
+
+
+@kernel
+def may_have_risers(ground, x, y, reach, z):
+    """Return whether any triangle within ``reach`` of (x, y) [m] may be a riser for a sole.
+
+    Args:
+        z: z of the normal of the sole in the world.
+    """
+    flat = steepest_near(ground.field, x, y, reach)
+    # The largest possible angle between the normals is the sum of their angles to the vertical.
+    together = z * flat - np.sqrt(max((1.0 - z * z) * (1.0 - flat * flat), 0.0))
+    return z >= STEEPEST_SOLE and together < FLATTEST_RISER
 
 
 @kernel

@@ -89,7 +89,7 @@ def _find_on_ground(s: Any, v: Array) -> None:
             continue
         twist_of(b, t, i, v, s.nothing)
         pose = t.poses[b.joint[i]]
-        for g in b.plane[: b.planes[0]]:
+        for g in b.plane[: 0 if b.of_sole[i] else b.planes[0]]:
             # Gap and speed of a point along the normal are linear in its coordinates on the body.
             n, w = ground.rotation[g, :, 2], b.twist[3:6]
             nx, ny, nz = _to_body(pose, n[0], n[1], n[2])
@@ -100,7 +100,7 @@ def _find_on_ground(s: Any, v: Array) -> None:
             speed = n[0] * b.twist[0] + n[1] * b.twist[1] + n[2] * b.twist[2]
             speed += m[0] * pose[9] + m[1] * pose[10] + m[2] * pose[11]
             turn = np.sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
-            for p in range(b.begin[i], b.soles[i]):
+            for p in range(b.begin[i], b.end[i]):
                 q, ring = b.point[p], b.ring[p]
                 lowest = gap + nx * q[0] + ny * q[1] + nz * q[2] - b.ball[p] - ring - ROUNDING
                 fastest = speed + mx * q[0] + my * q[1] + mz * q[2] - ring * turn - ROUNDING
@@ -109,8 +109,8 @@ def _find_on_ground(s: Any, v: Array) -> None:
         if ground.field.heights.shape[0] > 0:
             for p in range(b.begin[i], b.end[i]):
                 g = triangle_below(b, p, pose, ground)
-                if g >= 0 and b.shape[p] < 0:
-                    _find_on_plane(b, t, ground, s.contacts, p, g, b.mu[p], 0.0)
+                if g >= 0 and b.of_sole[i]:
+                    _find_on_plane(b, t, ground, s.contacts, p, g, b.mu[i], 0.0)
                 elif g >= 0:
                     _find_on_plane(b, t, ground, s.contacts, p, g, s.mu, s.restitution)
 

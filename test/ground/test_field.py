@@ -30,7 +30,9 @@ from bipedsim.ground import (
     PlacedSole,
     bridge,
     get_ground,
+    is_riser,
     make_ground,
+    may_have_risers,
     surface,
     triangle_at,
 )
@@ -465,3 +467,36 @@ def test_generators_are_added() -> None:
     np.testing.assert_allclose(
         both, heights(sloped={"slope": 0.2}) + heights(wave={"amplitude": 0.1}) + 0.3, atol=1e-15
     )
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 100),
+    height=st.floats(0.0, 0.1),
+    where=st.tuples(st.floats(-2.0, 2.0), st.floats(-2.0, 2.0)),
+    tilt=st.tuples(st.floats(-0.6, 0.6), st.floats(-0.6, 0.6)),
+)
+def test_no_riser_is_where_none_may_be(
+    seed: int, height: float, where: tuple[float, float], tilt: tuple[float, float]
+) -> None:
+    """The bound of a block never excludes a triangle that is a riser for a sole, tilted or not."""
+    z = np.random.default_rng(seed).uniform(0.0, height, (81, 81)) * (np.arange(81) > 40)[:, None]
+    ground = Ground(field=HeightField(z, 0.05)).arrays()
+    normal = pin.exp3(np.array([*tilt, 0.0]))[:, 2]
+    reach = 0.3
+    if may_have_risers(ground, *where, reach, normal[2]):
+        return
+    for x, y in np.random.default_rng(0).uniform(-reach, reach, (200, 2)) + where:
+        triangle = triangle_at(ground.field, x, y)
+        assert triangle < 0 or not is_riser(ground, triangle, *normal)
+
+
+def test_risers_are_excluded_on_gentle_ground_only() -> None:
+    """Slopes of 0.2 add up with the tilt of the sole; a step of one cell is a riser."""
+    x = np.broadcast_to(0.05 * np.arange(81)[:, None], (81, 81))
+    gentle = Ground(field=HeightField(0.2 * x, 0.05)).arrays()
+    step = Ground(field=HeightField(np.where(x < 2.0, 0.0, 0.1), 0.05)).arrays()
+    tilts = (0.0, 0.3, 0.5)
+    assert [may_have_risers(gentle, 0.0, 0.0, 0.3, math.cos(tilt)) for tilt in tilts] == [False, False, True]
+    assert may_have_risers(step, 0.0, 0.0, 0.3, 1.0)
+    assert not may_have_risers(step, -1.5, 0.0, 0.3, 1.0)
