@@ -160,7 +160,7 @@ def draw(rows: Sequence[tuple[Controller, dict[str, dict[str, Any]]]], path: Pat
         axes.set_yticks([i + 0.17 for i in range(len(rows))], [f"{c.name} on {c.robot}" for c, _ in rows], fontsize=8)
         axes.invert_yaxis()
         axes.set_xlim(0.0, 1.0)
-        axes.legend(loc="lower right", fontsize=8)
+        figure.legend(loc="outside lower left", ncols=2, fontsize=8)
 
 
 def main() -> None:
