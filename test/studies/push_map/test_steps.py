@@ -114,7 +114,7 @@ def test_the_least_share_of_a_map_is_told() -> None:
     found = PushMap(PushKind(), (where,), {0: entries}, (0.84,))
     share = 20.0 / (where.stance.mass * where.stance.omega * 0.84)
     lines = list(lines_of(found))
-    assert f"J / (m omega L) = {share:.3f} of {2.5 * share:.3f} that steps can catch" in lines[2]
+    assert f"J / (m omega L) = {share:.3f} of {2.5 * share:.3f} that steps can catch" in lines[3]
     assert lines[-1] == f"stand: least J / (m omega L) = {share:.3f}, y, at 25% of the step"
     assert found.as_json()["situations"][0]["directions"][1]["capture_bound_Ns"] == 50.0
 
