@@ -1,8 +1,8 @@
 """Detection of ground contact of the robot's bodies within a step, and of soles with the risers of a height field.
 
 All shapes of a joint share one bounding box. While no box is near the ground, nothing else is checked. Points of a
-foot's link in the plane of its sole are ignored, because the sole represents them. A sole rests on faces of the ground;
-on a height field, points on its border are in contact with the triangles that are too steep for a face.
+foot's link in the plane of its sole are ignored, because the sole represents them. A sole rests on faces of the ground.
+On a height field, points on its border are in contact with the triangles that are too steep for a face.
 """
 
 from __future__ import annotations

@@ -9,10 +9,9 @@ roof over the sole (:mod:`bipedsim.ground.bridging`) has three kinds of corners:
 
 The kernel lists each of them once, unless the field is plane there. Its cost does not depend on the size of the field.
 
-Triangles steeper than ``STEEPEST_FACE`` relative to the sole are the risers of steps. A face cannot be so steep, so a
-grid point or an edge between risers is a corner only if it is a peak or a ridge. The border of the sole touches risers
-as points of a body do, each along the normal of its riser (:mod:`bipedsim.dynamics.bodies`), so that a riser stops a
-foot that moves into it.
+Triangles steeper than ``STEEPEST_FACE`` relative to the sole are the risers of steps. A face cannot be so steep. A grid
+point or an edge between risers is therefore a corner only if it is a peak or a ridge. A riser stops a foot that moves
+into it: the border of the sole touches it along its normal, as points of a body do (:mod:`bipedsim.dynamics.bodies`).
 """
 
 from __future__ import annotations
