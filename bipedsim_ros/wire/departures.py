@@ -16,7 +16,7 @@ import select
 import socket
 import struct
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -96,6 +96,15 @@ class Departures:
             # The process may end at this moment.
             with suppress(OSError):
                 self._alive[os.pidfd_open(candidates[0])] = participant
+
+
+def machine_of(gid: Sequence[int]) -> str:
+    """Return a name for the machine of a DDS endpoint.
+
+    Fast DDS puts the host into the GUID. Of another DDS only the process is known, and it stands for its machine.
+    """
+    host = bytes(gid)[:4]
+    return (host if host[:2] == _VENDOR else bytes(gid)[:_PREFIX]).hex()
 
 
 def _is_ours(participant: bytes) -> bool:

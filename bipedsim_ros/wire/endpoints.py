@@ -14,6 +14,7 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPo
 from bipedsim.errors import ConfigError
 from bipedsim.recording import bag
 from bipedsim.recording.bag import Qos
+from bipedsim_ros.wire.departures import machine_of
 from bipedsim_ros.wire.message_definitions import definition_of, type_hash_of
 from bipedsim_ros.wire.topics import Topic
 
@@ -133,6 +134,14 @@ def offered_qos(node: Node, name: str) -> Qos | None:
 
 
 def described(node: Node, name: str, msgtype: str) -> bag.Topic:
-    """Return a bag's description of a topic in the node's namespace, with the profiles of its present publishers."""
-    profiles = tuple(qos_words(info.qos_profile) for info in node.get_publishers_info_by_topic(relative(name)))
-    return bag.Topic(name, msgtype, definition_of(msgtype), type_hash_of(msgtype), profiles)
+    """Return a bag's description of a topic in the node's namespace, with profiles and machine of its publishers."""
+    publishers = node.get_publishers_info_by_topic(relative(name))
+    machines = {machine_of(info.endpoint_gid) for info in publishers}
+    return bag.Topic(
+        name,
+        msgtype,
+        definition_of(msgtype),
+        type_hash_of(msgtype),
+        tuple(qos_words(info.qos_profile) for info in publishers),
+        machines.pop() if len(machines) == 1 else "",
+    )

@@ -17,9 +17,12 @@ from bipedsim.cli.main import main
 from bipedsim.config import RunConfig
 from bipedsim.model import load_robot
 from bipedsim.recording import COLUMNS, Recording, load_recording
+from bipedsim.recording.bag import MACHINE, Bag
+from bipedsim.recording.schema import JOINT_STATES
 from bipedsim.runs import rerun, run
 from bipedsim_ros.wire.topics import of_sensors
 
+COMMANDS = "/effort_controller/commands"
 CONTROLLER = "user_controllers:FeelsAll"
 DURATION = 0.4
 FAULTS = """
@@ -71,6 +74,11 @@ def test_a_bag_holds_what_a_run_without_nodes_does(tmp_path: Path, robot: Path, 
     assert (bag.imu_names, bag.switch_names) == (("shank_imu", "sole_imu"), ("left_switch", "right_switch"))
     assert same_bits(recording, bag) == []
     assert bag.notes == ()
+    # The machine decides to which row a switch belongs.
+    topics = Bag(tmp_path / "run").channel_metadata
+    machine, *others = (topics[name][MACHINE] for name in (JOINT_STATES, "/left_switch/closed", COMMANDS))
+    assert machine
+    assert others == 2 * [machine]
     assert not bag.readouts
 
 

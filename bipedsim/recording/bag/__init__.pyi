@@ -11,6 +11,7 @@ from .cdr import (
 from .mcap import Block as Block
 from .messages import Columns as Columns, columns as columns
 from .reader import (
+    MACHINE as MACHINE,
     Bag as Bag,
     BagWriter as BagWriter,
     Pending as Pending,

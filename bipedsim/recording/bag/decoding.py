@@ -13,7 +13,7 @@ from bipedsim.plates import PlateGeometry, PlateSignals, from_json
 from bipedsim.recording.bag.cdr import NUMBERS, signal_paths
 from bipedsim.recording.bag.mcap import Block
 from bipedsim.recording.bag.messages import Columns, Decoder
-from bipedsim.recording.bag.reader import Bag
+from bipedsim.recording.bag.reader import MACHINE, Bag
 from bipedsim.recording.bag.run_messages import LATEST, json_object
 from bipedsim.recording.bag.segments import LABELLED, AlignedRows, TopicMessages, as_slice
 from bipedsim.recording.bag.sensor_topics import SensorTopics
@@ -113,7 +113,8 @@ class TopicDecoders:
         stamped = not leads and topic not in (FALLEN, *self.commands) and not topic.startswith(READOUTS)
         # A publisher without a clock sends 0.
         sent = np.where(block.publish_time > 0, block.publish_time, arrived)
-        return TopicMessages(arrived, sent, stamp, table.values, stamped, leads).rows(as_slice(sound))
+        machine = self._bag.channel_metadata.get(topic, {}).get(MACHINE, "")
+        return TopicMessages(arrived, sent, stamp, table.values, stamped, leads, machine).rows(as_slice(sound))
 
     def _signals_in(self, topic: str, decoder: Decoder, block: Block, arrived: Integers) -> TopicMessages | None:
         """Return the messages of a topic of a user's node, assigned to rows by their time of reception."""

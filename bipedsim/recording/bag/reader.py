@@ -39,6 +39,8 @@ from bipedsim.recording.bag.mcap import COMPRESSED, LIBRARY, Block, LiveFile, Mc
 from bipedsim.recording.schema import JOINT_STATES
 
 METADATA_PERIOD = 1.0
+MACHINE = "bipedsim_machine"
+"""Property of a channel: the machine of its publishers. Other readers ignore properties that they do not know."""
 # Approximate memory per waiting message in addition to its data: a tuple, its numbers and the bytes header.
 MESSAGE_OVERHEAD = 200
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -80,6 +82,7 @@ class Topic:
         definition: Text of the .msg file and of all nested types, as rosbag2 concatenates them.
         type_hash: RIHS01 hash of the type.
         qos: Profiles of the publishers; empty if there are none.
+        machine: Name of the machine of all publishers; empty if it is unknown, or if they are on several machines.
     """
 
     name: str
@@ -87,6 +90,7 @@ class Topic:
     definition: str
     type_hash: str
     qos: tuple[Qos, ...] = ()
+    machine: str = ""
 
 
 @dataclass
@@ -212,7 +216,7 @@ class BagWriter:
             schema = self._mcap.register_schema(topic.msgtype, "ros2msg", topic.definition.encode())
             self._schemas[topic.msgtype] = schema
         qos = yaml.dump([q.as_dict() for q in topic.qos], Dumper=_Dumper, sort_keys=False) if topic.qos else ""
-        metadata = {"offered_qos_profiles": qos, "topic_type_hash": topic.type_hash}
+        metadata = {"offered_qos_profiles": qos, "topic_type_hash": topic.type_hash, MACHINE: topic.machine}
         self._channels[number] = self._mcap.register_channel(topic.name, "cdr", schema, metadata)
         self._topics[number] = topic
 

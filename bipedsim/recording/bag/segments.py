@@ -37,6 +37,7 @@ class TopicMessages:
     Attributes:
         stamped: Whether stamps assign the messages to rows; otherwise times of reception do.
         leads: Whether a message without a stamp belongs to the next joint states, and not to those before it.
+        machine: Name of the machine whose clock gives the times of sending; empty if it is unknown.
     """
 
     arrived: Integers
@@ -45,6 +46,7 @@ class TopicMessages:
     values: dict[str, Array]
     stamped: bool = True
     leads: bool = False
+    machine: str = ""
 
     def __len__(self) -> int:
         return len(self.stamp)
@@ -53,7 +55,7 @@ class TopicMessages:
         """Return some of the messages; a slice gives views."""
         values = {name: value[rows] for name, value in self.values.items()}
         arrays = self.arrived[rows], self.sent[rows], self.stamp[rows]
-        return TopicMessages(*arrays, values, self.stamped, self.leads)
+        return TopicMessages(*arrays, values, self.stamped, self.leads, self.machine)
 
     @classmethod
     def joined(cls, parts: Sequence[TopicMessages]) -> TopicMessages:
@@ -64,7 +66,9 @@ class TopicMessages:
         arrived, sent, stamp = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("arrived", "sent", "stamp")
         )
-        return cls(arrived, sent, stamp, values, parts[0].stamped, parts[0].leads)
+        machines = {part.machine for part in parts}
+        machine = machines.pop() if len(machines) == 1 else ""
+        return cls(arrived, sent, stamp, values, parts[0].stamped, parts[0].leads, machine)
 
     def times(self) -> TopicMessages:
         """Return times and stamps of the messages without their numbers."""
@@ -93,10 +97,13 @@ class TopicMessages:
 def comparable_times(table: TopicMessages, joints: TopicMessages) -> tuple[Integers, Integers]:
     """Return times (n,) of ``table`` and rising times (m,) of ``joints`` that can be compared [ns].
 
-    These are times of sending if the clocks of both publishers agree, and times of reception otherwise. The latencies
-    of clocks that agree differ by less than ``AGREE`` of the time between two rows at one of ``QUANTILES``. A busy
-    machine changes some of these quantiles; another clock changes all of them.
+    These are times of sending if the clocks of both publishers agree, and times of reception otherwise. Publishers on
+    one machine have one clock. If the machines are unknown, the latencies decide: those of clocks that agree differ by
+    less than ``AGREE`` of the time between two rows at one of ``QUANTILES``. A busy machine usually changes only some
+    of these quantiles; another clock changes all of them.
     """
+    if table.machine and table.machine == joints.machine:
+        return table.sent, np.maximum.accumulate(joints.sent)
     first, last = np.searchsorted(joints.arrived, [table.arrived[0], table.arrived[-1]])
     meanwhile = joints.rows(slice(first, last)) if last > first else joints
     theirs, ours = (np.quantile(each.arrived - each.sent, QUANTILES) for each in (table, meanwhile))

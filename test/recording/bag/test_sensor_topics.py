@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,16 +42,17 @@ def recorded(
     messages: list[tuple[int, int, tuple[str, str, bytes]]],
     custom: dict[str, str] | None = None,
     alone: bool = False,
+    machines: dict[str, str] | None = None,
 ) -> Recording:
     """Return the recording of a bag of messages, each with its times of reception and of sending [ns].
 
-    With ``alone``, each message is read on its own.
+    With ``alone``, each message is read on its own. ``machines`` are those of the publishers of each topic.
     """
     bag = BagWriter(path, custom or {})
     channels: dict[str, int] = {}
     for arrived, sent, (name, kind, data) in sorted(messages, key=lambda each: each[0]):
         if name not in channels:
-            channels[name] = bag.add_topic(topic(name, kind))
+            channels[name] = bag.add_topic(replace(topic(name, kind), machine=(machines or {}).get(name, "")))
         bag.add_message(channels[name], START + arrived, START + sent, data)
         if alone:
             bag.flush()
@@ -107,6 +109,14 @@ def test_a_busy_machine_has_no_other_clock(tmp_path: Path) -> None:
         arrived, sent, message = messages[n]
         messages[n] = arrived + (2 * MS if n % 7 else 0), sent, message
     assert recorded(tmp_path / "bag", messages).contact_switches[:, 0].tolist() == EXPECTED
+
+
+@pytest.mark.parametrize("machines", [{JOINT_STATES: "a", SWITCH: "a"}, {JOINT_STATES: "a", SWITCH: "b"}])
+def test_publishers_on_one_machine_have_one_clock(tmp_path: Path, machines: dict[str, str]) -> None:
+    """Every switch is received late. On one machine the recorder was busy; on two, the clocks differ."""
+    one = len({*machines.values()}) == 1
+    messages = run_of(3 * MS) if one else run_of(-15 * US, clock=-3 * MS)
+    assert recorded(tmp_path / "bag", messages, machines=machines).contact_switches[:, 0].tolist() == EXPECTED
 
 
 def test_the_first_switch_after_a_reset_is_in_the_first_row(tmp_path: Path) -> None:
