@@ -131,6 +131,7 @@ class Stride:
         build: The argument.
         longest: Largest step length [m].
         widths: Limits of the width of a step after a push [m].
+        limits: Largest velocity ahead and sideways [m/s], and turn rate [rad/s], each without the others.
         wary: Number of steps for which the ground still counts as uneven.
     """
 
@@ -144,6 +145,7 @@ class Stride:
         if build.longest < self.longest:
             self.longest, self._fastest = build.longest, cadence.speed(build.longest)
         self.widths = build.apart or (_NARROW * build.width, _WIDE * build.width)
+        self.limits = self._fastest, params.max_sideways, params.max_turn
         self.wary = 0
 
     def side(self, foot: int) -> float:
@@ -159,16 +161,14 @@ class Stride:
 
     def limited(self, command: Array) -> Array:
         """Return the velocity (3,) closest to ``command`` (3,) that the gait allows; zero if it is not finite."""
-        p = self._params
         if not np.isfinite(command).all():
             return np.zeros(3)
-        ahead = min(max(command[0], -0.5 * self._fastest), self._fastest)
-        side = min(max(command[1], -p.max_sideways), p.max_sideways)
-        turn = min(max(command[2], -p.max_turn), p.max_turn)
+        ahead, side, turn = self.limits
+        limited = np.clip(command, (-0.5 * ahead, -side, -turn), self.limits)
         # Each component alone may reach its limit. Together they would require too large a step of one foot.
-        limits = ((ahead, self._fastest), (side, p.max_sideways), (turn, p.max_turn))
-        share = math.sqrt(sum((value / limit) ** 2 for value, limit in limits if limit > 0.0))
-        return np.array([ahead, side, turn]) / max(share, 1.0)
+        pairs = zip(limited.tolist(), self.limits, strict=True)
+        share = math.sqrt(sum((value / limit) ** 2 for value, limit in pairs if limit > 0.0))
+        return np.asarray(limited / max(share, 1.0))
 
     def cadence(self) -> Cadence:
         """Return the choice of step times for the present ground."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -91,6 +92,8 @@ _STRAIGHT = 0.98
 """Largest leg length, as a share of the length of the straight leg."""
 _QUICKEST = 0.1
 """Shortest time of a step [s]."""
+_LIMITED = 5e-3
+"""Reduction of a velocity command that is reported [m/s, rad/s]."""
 _NEAR, _APART = 0.4, 0.04
 """Distance below which a foot is in reach, and resolution of the search beyond it, as shares of the CoM's height."""
 
@@ -252,6 +255,7 @@ class ZmpController:
         self._walk = box(self._arrays)
         self._supervisor = Supervisor(part_of(SupervisionParams, params), dt)
         self._velocity = np.zeros(3)
+        self._beyond = False
         self._footsteps = np.zeros((0, 3))
         self._command = Command(np.zeros(robot.nu))
         self._dt = dt
@@ -284,8 +288,23 @@ class ZmpController:
         self._walk = box(self._arrays._replace(law=part_of(WalkLaw, params, omega=self._omega)))
 
     def set_velocity(self, vx: float, vy: float, wz: float) -> None:
-        """Set the velocity ahead and to the left [m/s] and the turn rate to the left [rad/s]; zeros stop the robot."""
+        """Set the velocity ahead and to the left [m/s] and the turn rate to the left [rad/s]; zeros stop the robot.
+
+        A warning says what the robot walks instead, if the velocity exceeds the limits.
+        """
         self._velocity[:] = vx, vy, wz
+        walked = self._gait.stride.limited(self._velocity)
+        beyond = not np.abs(walked - self._velocity).max() < _LIMITED
+        # A velocity is often sent many times a second, so only the first one beyond the limits is reported.
+        if beyond and not self._beyond:
+            ahead, sideways, turn = self._gait.stride.limits
+            asked, given = (", ".join(f"{value:.3g}" for value in each) for each in (self._velocity, walked))
+            warnings.warn(
+                f"zmp: the velocity ({asked}) is limited to ({given}); alone, each component may reach {ahead:.3g} m/s "
+                f"ahead (max_forward), {sideways:.3g} m/s sideways (max_sideways), {turn:.3g} rad/s (max_turn)",
+                stacklevel=2,
+            )
+        self._beyond = beyond
 
     def set_footsteps(self, steps: Array) -> None:
         """Set footsteps to take when the robot stands; after them it stands again.
@@ -326,6 +345,7 @@ class ZmpController:
         self.readouts.update(self._shown.readouts, zmp_margin=np.nan, dcm_error=np.nan, command_share=1.0)
         self._shown.reset(observation.t, *whole.body.com[:2].tolist())
         self._velocity[:] = 0.0
+        self._beyond = False
         self._footsteps = self._footsteps[:0]
         self._touch = 0.0
         self._settled = -math.inf

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -15,6 +16,7 @@ from refusals import refusal
 from walking_support import SPEED, Rows, Walker, loaded, loads
 
 from bipedsim.control.controllers import make_controller
+from bipedsim.model import load_robot
 from bipedsim.sim.io import Observation
 
 Array = NDArray[np.float64]
@@ -341,6 +343,24 @@ def test_a_reset_forgets_the_command_and_may_come_in_the_air_or_twice() -> None:
     assert rows.steps[-1] == 0
     assert rows.force[0].max() == 0.0
     assert rows.speed[-1] < 1e-3
+
+
+def test_each_excursion_beyond_the_limits_is_reported_once() -> None:
+    robot = load_robot("biped14")
+    zmp = make_controller("zmp", robot, None, 1e-3)
+    largest = robot.controllers["zmp"]["max_forward"]
+    allowed = [(largest, 0.0, 0.0), (0.0, 0.0, 0.0), (-0.5 * largest, 0.0, 0.0)]
+    beyond = [(1.1 * largest, 0.0, 0.0), (-0.6 * largest, 0.0, 0.0), (largest, 0.1, 0.3), (0.1, 0.0, np.nan)]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for velocity in allowed:
+            zmp.set_velocity(*velocity)
+        assert not caught
+        for n, velocity in enumerate(beyond, start=1):
+            zmp.set_velocity(*velocity)
+            zmp.set_velocity(*velocity)
+            assert len(caught) == n
+            zmp.set_velocity(0.1, 0.0, 0.0)
 
 
 @pytest.mark.parametrize("bad", [(np.nan, 0.0, 0.0), (0.3, np.nan, 0.0), (0.0, np.inf, 0.0)])
