@@ -351,6 +351,8 @@ def main(args: argparse.Namespace) -> int:
         args.minutes, args.segment = 3.0, 2
     os.environ |= {"ROS_DOMAIN_ID": str(args.domain), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
     os.environ["OMP_NUM_THREADS"] = "1"
+    # A terminated campaign ends its nodes, as after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="bipedsim-campaign-") as scratch:
         folder = args.folder or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
