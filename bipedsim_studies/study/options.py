@@ -140,10 +140,11 @@ def read_settings(args: argparse.Namespace, cls: type[T], options: Sequence[str]
     return result
 
 
-def add_output(parser: argparse.ArgumentParser, plot: bool = True) -> None:
-    """Declare the options that :func:`output` uses; ``--plot`` only if ``plot``."""
+def add_output(parser: argparse.ArgumentParser, plot: bool = True, page: bool = False) -> None:
+    """Declare the options that :func:`output` uses; ``--plot`` only if ``plot``, also for HTML if ``page``."""
     if plot:
-        parser.add_argument("--plot", type=Path, metavar="PNG", help="write the figure (.png, .pdf or .svg)")
+        what = "a page (.html) or the figure" if page else "the figure"
+        parser.add_argument("--plot", type=Path, metavar="FILE", help=f"write {what} (.png, .pdf or .svg)")
     parser.add_argument("--json", action="store_true", help="print the results as JSON only")
 
 

@@ -15,7 +15,7 @@ from bipedsim.config.run import RunConfig
 from bipedsim.errors import EXIT_INCOMPLETE, BipedSimError
 from bipedsim.model import Robot
 from bipedsim.runs.runner import run
-from bipedsim_studies.identify import estimation
+from bipedsim_studies.identify import estimation, identification
 from bipedsim_studies.identify.contact import Contact
 
 
@@ -32,7 +32,7 @@ def test_numbers_remain_if_the_contact_fails(
         return described(robot)
 
     monkeypatch.setattr(Contact, "of", fails)
-    monkeypatch.setattr(estimation, "estimate", known)
+    monkeypatch.setattr(identification, "estimate", known)
     run(RunConfig(scenario="squat", duration=3.0))[0].save(tmp_path / "squat.npz")
     words = ["identify", str(tmp_path / "squat.npz"), "-o", str(tmp_path / "hardware.yaml")]
     assert main([*words, "--json", "--plot", str(tmp_path / "page.html")]) == EXIT_INCOMPLETE

@@ -1,0 +1,221 @@
+"""Identify a robot with all that the command reports: the estimate, the contact, suggestions and predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from bipedsim.analysis import load_run, robot_of
+from bipedsim.config import ProgressBar, yaml_value
+from bipedsim.errors import BipedSimError, ConfigError
+from bipedsim.model import Robot, load_robot
+from bipedsim.recording import Recording
+from bipedsim_studies.gap import robot_run
+from bipedsim_studies.identify.contact import Contact
+from bipedsim_studies.identify.delay import command_delay
+from bipedsim_studies.identify.estimation import ITERATIONS, Estimate, estimate
+from bipedsim_studies.identify.judgement import Judgement
+from bipedsim_studies.identify.lacking import Lacking, undetermined
+from bipedsim_studies.identify.overlay import Measured, overlay
+from bipedsim_studies.identify.page import write_estimate
+from bipedsim_studies.identify.parameters import Parameters, parameters_of
+from bipedsim_studies.identify.report import (
+    as_json,
+    as_text,
+    delay_note,
+    held_note,
+    plot,
+    suggested_json,
+    suggested_text,
+)
+from bipedsim_studies.identify.selection import SYMMETRIC, select, without_data
+from bipedsim_studies.identify.signals import RATE, Signals, sensor_noise, signals_of
+from bipedsim_studies.identify.suggest import MOTIONS, Suggestion, suggestions
+
+PAGES = (".html", ".htm")
+"""Suffixes of a page, in contrast to a figure."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Data from which a robot is identified.
+
+    Attributes:
+        sources: Files of the recordings.
+        recordings: The recordings.
+        robot: The robot as described.
+        parameters: Its parameters, as far as the recordings have the signals for them.
+        signals: Signals of each recording.
+        lacking: Signals that all recordings lack.
+        checked: File and recording that are only predicted; None without.
+    """
+
+    sources: tuple[Path, ...]
+    recordings: tuple[Recording, ...]
+    robot: Robot
+    parameters: Parameters
+    signals: tuple[Signals, ...]
+    lacking: Lacking
+    checked: tuple[Path, Recording] | None
+
+    @classmethod
+    def read(
+        cls,
+        sources: Sequence[Path],
+        robot: str | None,
+        assumed: Sequence[str],
+        span: tuple[float | None, float | None],
+        check: Path | None,
+    ) -> Self:
+        """Read recordings, and report everything that is wrong with them before the estimate, which takes minutes.
+
+        Args:
+            sources: Files of the recordings.
+            robot: Name or file of the robot; None for that of the first recording.
+            assumed: Assumptions, as behind ``--assume``.
+            span: First and last time [s].
+            check: File of a recording to predict.
+
+        Raises:
+            ConfigError, RecordingError: A recording cannot be used, or an assumption is unknown.
+        """
+        if check and check.resolve() in [path.resolve() for path in sources]:
+            raise ConfigError("is used for the estimate; name another recording", "--check", check)
+        recordings = [load_run(path, start=span[0], stop=span[1]) for path in sources]
+        model = load_robot(robot) if robot else robot_of(recordings[0])
+        described = [each for each in assumed if each != SYMMETRIC]
+        parameters = select(model, parameters_of(model), described, SYMMETRIC in assumed)
+        checked = (check, load_run(check)) if check else None
+        if checked is not None:
+            robot_run(checked[1], model)
+        signals = [signals_of(each, model, str(path)) for path, each in zip(sources, recordings, strict=True)]
+        lacking = [each.lacking for each in signals]
+        parameters = without_data(parameters, undetermined(parameters, lacking))
+        return cls(
+            tuple(sources),
+            tuple(recordings),
+            model,
+            parameters,
+            tuple(signals),
+            Lacking.common(lacking),
+            checked,
+        )
+
+    @property
+    def held(self) -> float:
+        """Share of the time in which something else than the ground under the soles carries the robot."""
+        return float(np.mean(np.concatenate([each.held for each in self.signals])))
+
+    def notes(self) -> list[str]:
+        """Return what the recordings lack."""
+        pairs = zip(self.sources, self.signals, strict=True)
+        return [f"note: {path} {text}" for path, each in pairs for text in each.lacking.notes(self.robot)]
+
+
+@dataclass(frozen=True)
+class Identification:
+    """An identified robot.
+
+    Attributes:
+        inputs: The data.
+        result: The estimate.
+        delay: Delay of the commands [s] and the share of the error that it explains; None if it is unknown.
+        contact: Friction of the ground, and soles; None if they cannot be estimated.
+        measured: What the hardware file says of the recordings.
+        hardware: Text of the hardware file.
+        suggestions: Motions to record next, the best one first; empty if none were asked for.
+        predictions: Predictions before and after; empty if none were asked for.
+        missing: Notes on results that are missing.
+    """
+
+    inputs: Inputs
+    result: Estimate
+    delay: tuple[float, float] | None
+    contact: Contact | None
+    measured: Measured
+    hardware: str
+    suggestions: tuple[Suggestion, ...]
+    predictions: tuple[Judgement, ...]
+    missing: tuple[str, ...]
+
+    @classmethod
+    def of(cls, inputs: Inputs, suggest: bool, predict: bool, progress: bool) -> Self:
+        """Identify a robot.
+
+        Args:
+            inputs: The data.
+            suggest: Whether to look for the motion to record next.
+            predict: Whether to predict the recording to check, or else the last one.
+            progress: Whether to show progress bars.
+        """
+        robot, signals = inputs.robot, list(inputs.signals)
+        with ProgressBar(total=ITERATIONS, desc="identify", unit="iteration", disable=not progress) as bar:
+            result = estimate(robot, signals, bar.update, inputs.parameters)
+        delays = filter(None, map(command_delay, inputs.recordings))
+        delay = max(delays, key=lambda found: found[1], default=None)
+        contact, notes_of_contact = Contact.tried(robot, result, signals, list(map(str, inputs.sources)))
+        measured = Measured(
+            list(inputs.sources),
+            None if delay is None else delay[0],
+            sensor_noise(inputs.recordings, robot),
+            contact,
+        )
+        text = overlay(robot, result, measured)
+        tried: list[Suggestion] = []
+        if suggest:
+            with ProgressBar(total=len(MOTIONS), desc="suggest", unit="motion", disable=not progress) as bar:
+                tried = suggestions(robot, result, yaml_value(text), inputs.lacking, bar.update)
+        missing, predictions = [*inputs.notes(), *notes_of_contact], []
+        if predict:
+            own = inputs.checked is not None
+            source, recording = inputs.checked or (inputs.sources[-1], inputs.recordings[-1])
+            try:
+                predictions = [Judgement.of(source, recording, robot, yaml_value(text), own, progress)]
+            except BipedSimError as error:
+                missing.append(f"no predictions of {source}: {error}")
+        return cls(inputs, result, delay, contact, measured, text, tuple(tried), tuple(predictions), tuple(missing))
+
+    @property
+    def _informed(self) -> list[str]:
+        return [held_note(self.inputs.held)] if self.inputs.held > 0.0 else []
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        values = as_json(self.result, None if self.delay is None else self.delay[0]) | {
+            "contact": self.contact and self.contact.as_json(),
+            "held": self.inputs.held,
+            "notes": [*self._informed, *self.missing],
+        }
+        if self.suggestions:
+            values["suggestions"] = suggested_json(self.suggestions, self.result)
+        if self.predictions:
+            values["predictions"] = [each.as_json() for each in self.predictions]
+        return values
+
+    def text(self) -> str:
+        """Return everything as text."""
+        lines = [*self._informed, *self.missing, as_text(self.result, self.delay), ""]
+        if self.contact is not None:
+            lines += self.contact.text()
+        if self.suggestions:
+            lines += suggested_text(self.suggestions, self.result)
+        lines += [line for each in self.predictions for line in each.text()]
+        return "\n".join(lines)
+
+    def draw(self, path: Path) -> None:
+        """Write a page or a figure, as the suffix of ``path`` says.
+
+        Raises:
+            RecordingError: The file cannot be written.
+        """
+        duration = sum(len(each) for each in self.inputs.signals) / RATE
+        title = f"{self.inputs.robot.name}: parameters from {duration:.0f} s"
+        if path.suffix in PAGES:
+            informed = [*self._informed, delay_note(self.delay)]
+            write_estimate(path, title, self.result, list(self.predictions), list(self.missing), informed, self.contact)
+        else:
+            plot(self.result, title, path)
