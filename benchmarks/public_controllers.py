@@ -139,6 +139,16 @@ def table(rows: Sequence[tuple[Controller, dict[str, dict[str, Any]]]]) -> Itera
             yield f"| {controller.name} | {controller.robot} | {hardware} | {' | '.join([*shares, *numbers])} |"
 
 
+def failed(score: dict[str, Any]) -> Iterator[str]:
+    """Yield the tests with failures by their kind, each with the number of failed trials."""
+    kinds: dict[str, list[str]] = {}
+    for line in score["lines"]:
+        for kind, count in line["failures"].items() if line["group"] else ():
+            kinds.setdefault(kind, []).append(f"{line['name']} ({count} of {line['trials']})")
+    for kind, tests in sorted(kinds.items()):
+        yield f"{kind}: {', '.join(tests)}"
+
+
 def _medians(figures: dict[str, Any]) -> tuple[Any, Any]:
     return figures["velocity_error"], figures["cost_of_transport"]
 
@@ -176,7 +186,9 @@ def main() -> None:
     rows = [(each, scored(each, args.output, not args.table)) for each in controllers(args.names, args.sources)]
     rows = [(controller, scores) for controller, scores in rows if scores]
     draw(rows, args.output / "public_controllers.png")
-    lines = [*table(rows), "", "| controller | source |", "| --- | --- |"]
+    lines = [*table(rows), ""]
+    lines += [f"- {c.name}, {h}: {'; '.join(failed(score))}" for c, scores in rows for h, score in scores.items()]
+    lines += ["", "| controller | source |", "| --- | --- |"]
     lines += [f"| {controller.name} | {controller.source or 'bipedsim'} |" for controller, _ in rows]
     lines += ["", *(f"    bipedsim {shlex.join(command(c, h, args.output))}" for c, scores in rows for h in scores)]
     (args.output / "public_controllers.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
