@@ -256,27 +256,40 @@ class DamagedError(RecordingError):
     """A bag or run of which damage has left nothing that can be read."""
 
 
-class IncompleteWarning(UserWarning):
+class BipedSimWarning(UserWarning):
+    """Base of all warnings of bipedsim. The command line prints each text once, without file and line."""
+
+
+class IncompleteWarning(BipedSimWarning):
     """A recording is damaged or was not finished: what could be read was read, and the message says what is missing.
 
     The command line prints it and ends with ``EXIT_INCOMPLETE``.
     """
 
 
-class ChangedWarning(UserWarning):
+class ChangedWarning(BipedSimWarning):
     """A file that a recording came from has changed since: what is read from it now need not fit the recording."""
 
 
-class OmittedWarning(UserWarning):
+class OmittedWarning(BipedSimWarning):
     """A recording contains data that its tables and figures cannot show, or a scene parts that a ground cannot have."""
 
 
-class DoubledWarning(UserWarning):
+class DoubledWarning(BipedSimWarning):
     """The robot and its controller both contain a property, such as the damping of the drives, so it counts twice."""
 
 
-class InferredWarning(UserWarning):
+class InferredWarning(BipedSimWarning):
     """An input lacks a value that affects the physics, such as the scale of an image, so a default is used."""
+
+
+class ControllerWarning(BipedSimWarning):
+    """A controller cannot follow its command, or reports faulty measurements or unsuitable gains."""
+
+
+def warn_controller(message: str) -> None:
+    """Report a command that a controller cannot follow, faulty measurements, or unsuitable gains."""
+    warnings.warn(ControllerWarning(message), stacklevel=3)
 
 
 def warn_inferred(message: str) -> None:

@@ -93,22 +93,18 @@ def _run_command(argv: Sequence[str] | None) -> int:
         EXIT_INCOMPLETE,
         EXIT_USAGE,
         BipedSimError,
-        ChangedWarning,
+        BipedSimWarning,
         DamagedError,
-        DoubledWarning,
         FailedError,
         IncompleteWarning,
-        InferredWarning,
-        OmittedWarning,
     )
 
     command = "bipedsim"
-    own = (IncompleteWarning, ChangedWarning, DoubledWarning, InferredWarning, OmittedWarning)
     reported: set[str] = set()
     incomplete: list[str] = []
 
     def report_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-        if not issubclass(category, own):
+        if not issubclass(category, BipedSimWarning):
             usual_showwarning(message, category, *where, **more)
         elif str(message) not in reported:
             reported.add(str(message))
@@ -118,8 +114,7 @@ def _run_command(argv: Sequence[str] | None) -> int:
     try:
         with warnings.catch_warnings():
             usual_showwarning = warnings.showwarning
-            for category in own:
-                warnings.simplefilter("always", category)
+            warnings.simplefilter("always", BipedSimWarning)
             warnings.showwarning = report_warning
             args = make_parser().parse_args(argv)
             give_bars_room()

@@ -9,7 +9,6 @@ the three axes share one covariance. A foot that rolls turns about its centre of
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +29,7 @@ from bipedsim.control.estimation.filter import estimate, start
 from bipedsim.control.estimation.kinematics import take
 from bipedsim.control.loads import LEAVES, TOUCHES
 from bipedsim.dynamics import live_motions, live_poses
-from bipedsim.errors import ConfigError, MeasurementError
+from bipedsim.errors import ConfigError, MeasurementError, warn_controller
 from bipedsim.model import Robot, padded_vertices
 from bipedsim.numerics import box, zeros_of
 from bipedsim.sim import MEASURED, Observation
@@ -252,7 +251,7 @@ class Estimator:
             if bad
             else f"time went on by {dt:.6g} s"
         )
-        warnings.warn(f"estimator: at t = {self._t:.6g} s {fault}; further faults are only counted", stacklevel=3)
+        warn_controller(f"estimator: at t = {self._t:.6g} s {fault}; further faults are only counted")
 
 
 def _measurement_names(bad: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,7 +26,7 @@ from bipedsim.control.posture.motions import (
 from bipedsim.control.posture.references import goal_posture
 from bipedsim.control.posture.static_support import UNPLANNED, StaticSupport
 from bipedsim.control.posture.steps import Gait, steps
-from bipedsim.errors import ConfigError
+from bipedsim.errors import ConfigError, warn_controller
 from bipedsim.model import PD_DAMPING, PD_STIFFNESS, Robot, joint_gains, stability_ratio
 from bipedsim.numerics import Array, Integers, box, entry, zeros_of
 from bipedsim.sim import Command, Observation
@@ -214,7 +213,7 @@ def _gains(robot: Robot, params: PostureParams, dt: float) -> tuple[Array, Array
     ratio = stability_ratio(robot, kd, dt)
     if (ratio > 1.0).any():
         fast = ", ".join(f"{names[i]} {ratio[i]:.2f}" for i in np.flatnonzero(ratio > 1.0))
-        warnings.warn(f"posture: kd dt / I_eff is above 1 (above 2 diverges): {fast}; lower kd or dt", stacklevel=3)
+        warn_controller(f"posture: kd dt / I_eff is above 1 (above 2 diverges): {fast}; lower kd or dt")
     return kp, kd
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,7 +13,7 @@ from bipedsim.control.walking.cadence import StepTiming
 from bipedsim.control.walking.stride import Stride
 from bipedsim.control.walking.swing import WINDOW
 from bipedsim.control.walking.terrain import MapFoothold, Terrain
-from bipedsim.errors import ConfigError
+from bipedsim.errors import ConfigError, warn_controller
 from bipedsim.numerics import Array
 
 HORIZON = 4
@@ -186,9 +185,8 @@ class GaitGround:
         reason = self.terrain.why_not(foothold)
         if reason != self._blocked:
             self._blocked = reason
-            warnings.warn(
-                f"zmp: the robot stops before x = {landing.x:.2f}, y = {landing.y:.2f} m of its map: {reason}",
-                stacklevel=2,
+            warn_controller(
+                f"zmp: the robot stops before x = {landing.x:.2f}, y = {landing.y:.2f} m of its map: {reason}"
             )
         abreast = c * (stance_point[0] - landing.x) + s * (stance_point[1] - landing.y)
         return landing.moved(abreast, 0.0, 0.0), False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -29,7 +28,7 @@ from bipedsim.control.walking.stride import GaitBuild, GaitParams, farthest
 from bipedsim.control.walking.supervision import SupervisionParams, Supervisor
 from bipedsim.control.walking.terrain import Terrain, TerrainParams
 from bipedsim.control.walking.whole_body import STANCE, SWING, TaskParams, WholeBody
-from bipedsim.errors import ConfigError
+from bipedsim.errors import ConfigError, warn_controller
 from bipedsim.ground import get_ground
 from bipedsim.model import Robot, reach, sole_placements
 from bipedsim.numerics import Array, box, quintic, zeros_of
@@ -299,10 +298,9 @@ class ZmpController:
         if beyond and not self._beyond:
             ahead, sideways, turn = self._gait.stride.limits
             asked, given = (", ".join(f"{value:.3g}" for value in each) for each in (self._velocity, walked))
-            warnings.warn(
+            warn_controller(
                 f"zmp: the velocity ({asked}) is limited to ({given}); alone, each component may reach {ahead:.3g} m/s "
-                f"ahead (max_forward), {sideways:.3g} m/s sideways (max_sideways), {turn:.3g} rad/s (max_turn)",
-                stacklevel=2,
+                f"ahead (max_forward), {sideways:.3g} m/s sideways (max_sideways), {turn:.3g} rad/s (max_turn)"
             )
         self._beyond = beyond
 
