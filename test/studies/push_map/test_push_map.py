@@ -331,6 +331,9 @@ def test_ctrl_c_is_answered_by_the_command_alone(delay: float) -> None:
         assert process.stderr is not None
         assert process.wait(240) == 130
         assert process.stderr.read() == b"bipedsim: interrupted\n"
+    # The workers and the tracker notice the end of the command a moment later.
+    while group(process.pid) and time.monotonic() < end:
+        time.sleep(0.01)
     assert not group(process.pid)
 
 
