@@ -139,14 +139,19 @@ def table(rows: Sequence[tuple[Controller, dict[str, dict[str, Any]]]]) -> Itera
             yield f"| {controller.name} | {controller.robot} | {hardware} | {' | '.join([*shares, *numbers])} |"
 
 
-def failed(score: dict[str, Any]) -> Iterator[str]:
-    """Yield the tests with failures by their kind, each with the number of failed trials."""
-    kinds: dict[str, list[str]] = {}
-    for line in score["lines"]:
-        for kind, count in line["failures"].items() if line["group"] else ():
-            kinds.setdefault(kind, []).append(f"{line['name']} ({count} of {line['trials']})")
-    for kind, tests in sorted(kinds.items()):
-        yield f"{kind}: {', '.join(tests)}"
+def failures(rows: Sequence[tuple[Controller, dict[str, dict[str, Any]]]]) -> Iterator[str]:
+    """Yield the lines of a table of the tests with failed trials: all trials failed, or some of them."""
+    yield "| controller | hardware | test: failed trials |"
+    yield "| --- | --- | --- |"
+    for controller, scores in rows:
+        for hardware, score in scores.items():
+            kinds: dict[str, list[str]] = {}
+            for line in score["lines"]:
+                for kind, count in line["failures"].items() if line["group"] else ():
+                    some = f" ({count} of {line['trials']})" if count < line["trials"] else ""
+                    kinds.setdefault(kind, []).append(f"{line['name']}{some}")
+            text = "; ".join(f"**{kind}**: {', '.join(tests)}" for kind, tests in sorted(kinds.items()))
+            yield f"| {controller.name} | {hardware} | {text} |"
 
 
 def _medians(figures: dict[str, Any]) -> tuple[Any, Any]:
@@ -187,8 +192,7 @@ def main() -> None:
     rows = [(controller, scores) for controller, scores in rows if scores]
     draw(rows, args.output / "public_controllers.png")
     lines = [*table(rows), ""]
-    lines += [f"- {c.name}, {h}: {'; '.join(failed(score))}" for c, scores in rows for h, score in scores.items()]
-    lines += ["", "| controller | source |", "| --- | --- |"]
+    lines += [*failures(rows), "", "| controller | source |", "| --- | --- |"]
     lines += [f"| {controller.name} | {controller.source or 'bipedsim'} |" for controller, _ in rows]
     lines += ["", *(f"    bipedsim {shlex.join(command(c, h, args.output))}" for c, scores in rows for h in scores)]
     (args.output / "public_controllers.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
