@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bipedsim.analysis import robot_of
+from bipedsim.analysis import robot_of, unused_joints
 from bipedsim.config import OWN, own_content, without_prefix
 from bipedsim.errors import DivergenceError, RecordingError
 from bipedsim.ground import Ground, get_ground
@@ -245,6 +245,7 @@ def _begin(
     if len(order) < robot.nu:
         absent = sorted({*robot.joint_names} - {*recording.joint_names})
         raise RecordingError(f"the recording lacks them, which {robot.name} has", f"joints {', '.join(absent)}")
+    notes += unused_joints(recording, robot)
     commands = recording.joint_command[:, order]
     if not run:
         return _begin_robot(recording, robot, order, changes, notes)

@@ -69,7 +69,7 @@ def main(args: argparse.Namespace) -> int:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     import numpy as np
 
-    from bipedsim.analysis import load_run, robot_of
+    from bipedsim.analysis import load_run, robot_of, unused_joints
     from bipedsim.config import ProgressBar, yaml_value
     from bipedsim.errors import EXIT_INCOMPLETE, EXIT_OK, BipedSimError, ConfigError
     from bipedsim.model import load_robot
@@ -92,14 +92,15 @@ def main(args: argparse.Namespace) -> int:
         suggested_text,
     )
     from bipedsim_studies.identify.selection import SYMMETRIC, select, without_data
-    from bipedsim_studies.identify.signals import sensor_noise, signals_of
+    from bipedsim_studies.identify.signals import measured_rows, sensor_noise, signals_of
     from bipedsim_studies.identify.suggest import MOTIONS, Suggestion, suggestions, write_suggestion
 
     if args.samples < 0 or (args.samples and not args.output):
         raise ConfigError("needs a number of at least 0, and --output", "--samples", args.samples)
     folder = samples_folder(args.output) if args.samples else None
-    recordings = [load_run(path, start=args.start, stop=args.stop) for path in args.recordings]
-    robot = load_robot(args.robot) if args.robot else robot_of(recordings[0])
+    loaded = [load_run(path, start=args.start, stop=args.stop) for path in args.recordings]
+    robot = load_robot(args.robot) if args.robot else robot_of(loaded[0])
+    recordings, left_out = zip(*(measured_rows(each, robot) for each in loaded), strict=True)
     described = [each for each in args.assume if each != SYMMETRIC]
     parameters = select(robot, parameters_of(robot), described, SYMMETRIC in args.assume)
     page = bool(args.plot) and args.plot.suffix in PAGES
@@ -138,7 +139,12 @@ def main(args: argparse.Namespace) -> int:
         for text in each.lacking.notes(robot)
     ]
     without = [*lacks, *without]
-    informed = [held_note(held)] if held > 0.0 else []
+    informed = [
+        f"note: {path}: {note}"
+        for path, each, rows in zip(args.recordings, recordings, left_out, strict=True)
+        for note in (*each.notes, *unused_joints(each, robot), *rows)
+    ]
+    informed += [held_note(held)] if held > 0.0 else []
     notes = [*informed, *without]
     title = f"{robot.name}: parameters from {sum(len(each) for each in signals) / 50:.0f} s"
     output(
