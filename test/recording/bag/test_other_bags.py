@@ -204,11 +204,13 @@ def test_a_lost_message_stays_empty_with_other_stamps(tmp_path: Path) -> None:
     assert np.flatnonzero(np.isnan(found)).tolist() == [50, 51, 120]
 
 
-def test_a_slow_sensor_is_held_and_a_slow_estimate_is_not(tmp_path: Path) -> None:
-    """Both have the stamps of every fourth row. An estimate answers its row."""
+@pytest.mark.parametrize("late", [0, MS // 5])
+def test_a_slow_sensor_is_held_and_a_slow_estimate_is_not(late: int, tmp_path: Path) -> None:
+    """Both have a message for every fourth row. An estimate answers its row."""
     kind = "nav_msgs/msg/Odometry"
     estimates = [
-        (int(t), "/odom", kind, serialise(kind, header=header(int(t)), child_frame_id="base_link")) for t in GRID[::4]
+        (int(t), "/odom", kind, serialise(kind, header=header(int(t)), child_frame_id="base_link"))
+        for t in GRID[::4] + late
     ]
     recording = load_recording(write_messages(tmp_path / "bag", [*states(GRID), *imu(GRID[::4]), *estimates]))
     assert np.flatnonzero(np.isfinite(recording.odometry[:, 0])).tolist() == list(range(0, 400, 4))
