@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 from xml.etree import ElementTree
 
@@ -22,7 +23,7 @@ from bipedsim.config import ParameterChange, ProgressBar
 from bipedsim.errors import ConfigError, RecordingError, either, warn_incomplete, warn_omitted
 from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Array, Flags, Integers
-from bipedsim.recording.bag.cdr import JOINT_STATE
+from bipedsim.recording.bag.cdr import FIELDS, JOINT_STATE
 from bipedsim.recording.bag.decoding import PlateTopics, TopicDecoders, is_object, is_readout, name_in
 from bipedsim.recording.bag.mcap import Block
 from bipedsim.recording.bag.messages import diagnostic_values, text
@@ -42,6 +43,7 @@ from bipedsim.recording.schema import (
     FALLEN,
     FOOT,
     JOINT_STATES,
+    MEASURED,
     OBJECT_COMPONENTS,
     OBJECTS,
     PLAN,
@@ -61,6 +63,10 @@ SHOWN = 50 << 20
 """Size of a bag above which the progress is shown [bytes]."""
 MUCH = 1 << 30
 """Memory demand above which the reader reports it [bytes]."""
+_SENSORS = {
+    kind for kind, fields in FIELDS.items() if any(column.field in fields for t in MEASURED for column in columns_on(t))
+}
+"""Message types of sensors."""
 
 
 def recording_from_bag(
@@ -179,7 +185,7 @@ class BagRows:
         self._rows = self._missing = self._end = 0
         self._period: int | None = None
         self._feet: list[str] = []
-        self._given = robot
+        self._given, self._renamed = robot, bool(remap)
         self._robot: Robot | None = load_robot(robot) if robot else None
         self._robot_error = ""
         self._descriptions: list[bytes] = []
@@ -207,8 +213,9 @@ class BagRows:
             notes.append(
                 f"time jumps back {self.segments - 1} times (reset); this is {which_segment} of {self.segments}"
             )
-        # Our own controllers send the order of the robot that our recorder stores.
-        notes += self._commands.notes if self._given else []
+        # Our own recorder stores the robot, whose order our controllers send, and takes only topics with known names.
+        if self._given or self._renamed:
+            notes += [*self._commands.notes, *self._unread()]
         if self._robot is None:
             notes.append(f"soles, limits and weight are unknown: {self._robot_error}")
         return tuple(notes)
@@ -260,6 +267,15 @@ class BagRows:
         for topic, why in sorted(self._decoders.without_columns.items()):
             warn_omitted(f"{self.path}: {topic} has no columns: {why}")
 
+    def _unread(self) -> list[str]:
+        """Return a note on the sensors whose topics have no known name."""
+        topics = [
+            described(topic, kind, self._decoders.counts[topic])
+            for topic, kind in sorted(self._bag.types.items())
+            if kind in _SENSORS and self._decoders.get(topic) is None
+        ]
+        return [f"not read, because their names are unknown: {', '.join(topics)}"] if topics else []
+
     def _without_joint_states(self) -> str:
         """Return what the bag has instead of joint states, and the command that reads it."""
         topics = sorted(self._decoders.counts.items())
@@ -270,7 +286,8 @@ class BagRows:
             return problem
         namespace = others[0].removesuffix(JOINT_STATES)
         entry = f"{others[0]}:={JOINT_STATES}" if namespace == others[0] else f"'{namespace}/{ANY}:=/{ANY}'"
-        return f"{problem}. Read {either(others)} with: bipedsim export {self.path} --remap {entry} -o run.npz"
+        command = f"bipedsim export {quote(str(self.path))} --remap {entry} -o run.npz"
+        return f"{problem}. Read {either(others)} with: {command}"
 
     def _read(self, topic: str, block: Block) -> None:
         """Store the messages of a topic until their row is complete."""

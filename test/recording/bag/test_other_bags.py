@@ -120,6 +120,17 @@ def test_a_topic_without_the_numbers_of_its_new_name_is_an_error(tmp_path: Path)
         load_recording(path, remap={"/imu": "/left_foot_ft/wrench"})
 
 
+def test_sensors_without_a_known_name_are_named_once_a_user_renames_topics(tmp_path: Path) -> None:
+    messages = [*states(GRID), *imu(GRID, "/chest"), *imu(GRID, "/imu"), *forces(GRID, "/wrist")]
+    messages.append((0, "/text", "std_msgs/msg/String", serialise("std_msgs/msg/String", data="hello")))
+    path = write_messages(tmp_path / "bag", messages)
+    notes = load_recording(path, remap={"/imu": "/imu/data"}).notes
+    assert [[name in note for name in ("/chest", "/imu", "/wrist", "/text")] for note in notes if "/wrist" in note] == [
+        [True, False, True, False]
+    ]
+    assert not any("/wrist" in note for note in load_recording(path).notes)
+
+
 def test_a_table_has_no_topics_to_rename(tmp_path: Path) -> None:
     load_recording(write_messages(tmp_path / "bag", states(GRID))).save(tmp_path / "run.npz")
     with refusal(RecordingError, place=str(tmp_path / "run.npz")):
@@ -131,7 +142,7 @@ def test_the_error_about_absent_joint_states_has_the_command_that_reads_them(
     topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    path = write_messages(tmp_path / "bag", states(GRID, topic))
+    path = write_messages(tmp_path / "bag of July", states(GRID, topic))
     with refusal(RecordingError, place=f"{path}: /joint_states") as caught:
         load_recording(path)
     command = str(caught.value).partition("bipedsim ")[2]

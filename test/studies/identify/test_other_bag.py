@@ -53,10 +53,11 @@ def rms(values: Any) -> float:
 
 
 @pytest.mark.ci
-def test_the_smoothed_signals_differ_by_less_than_the_robot_moves_between_two_messages(
+def test_the_smoothed_signals_differ_by_less_than_the_robot_moves_in_a_tenth_of_the_distance(
     own: Recording, other: Path, robot: Robot
 ) -> None:
-    """The largest distance of a message from its row is 1 ms for the IMU and 2.4 ms for the wrenches."""
+    """A message is up to 1 ms (IMU) or 2.4 ms (wrench) from its row, before and after it, so that the window of 50 ms
+    averages nearly all of it out."""
     recording, notes = measured_rows(load_recording(other, remap=REMAP), robot)
     assert len(notes) == 1
     first = int(np.searchsorted(own.t, recording.t[0] - 1e-6))
@@ -64,13 +65,13 @@ def test_the_smoothed_signals_differ_by_less_than_the_robot_moves_between_two_me
     found, expected = (signals_of(each, robot) for each in (recording, ours))
     np.testing.assert_array_equal(found.q, expected.q)
     np.testing.assert_array_equal(found.effort, expected.effort)
-    for name, rate, distance in (
-        ("gyro", "gyro_rate", 1e-3),
-        ("accelerometer", "accelerometer_rate", 1e-3),
-        ("wrench", "wrench_rate", 2.4e-3),
+    for name, rate, late in (
+        ("gyro", "gyro_rate", 1e-4),
+        ("accelerometer", "accelerometer_rate", 1e-4),
+        ("wrench", "wrench_rate", 3e-4),
     ):
         difference = rms(getattr(found, name) - getattr(expected, name))
-        assert 0.0 < difference < distance * rms(getattr(expected, rate)), name
+        assert 0.0 < difference < late * rms(getattr(expected, rate)), name
 
 
 @pytest.mark.filterwarnings("ignore:estimator")
@@ -81,7 +82,7 @@ def test_predictions_have_the_errors_of_our_recording(own: Recording, other: Pat
     for name in ("joint position", "joint velocity"):
         common = [np.isin(first.starts, second.starts) for first, second in ((ours, theirs), (theirs, ours))]
         first, second = (rms(gap.errors[name][rows][:, :3]) for gap, rows in zip((ours, theirs), common, strict=True))
-        assert second == pytest.approx(first, rel=0.25), name
+        assert second == pytest.approx(first, rel=0.02), name
     assert any("neck" in note and "left_elbow" in note for note in notes)
 
 
