@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="TOPIC:=OTHER",
-        help="rename topics of a bag, such as /imu:=/imu/data or '/robot1/*:=/*' (docs/other_bag.md)",
+        help="rename topics of a bag, such as '/robot1/*:=/*' (docs/other_bag.md)",
     )
     add_recorded(parser, ground=False)
     add_span(parser)
@@ -136,7 +136,7 @@ def _export_recording(args: argparse.Namespace, output: Path) -> list[Path]:
 
 def _selected(args: argparse.Namespace) -> dict[str, Any]:
     """Return the arguments of the readers for times, topics and robot."""
-    remap = topic_pairs(args.remap, "/robot1/imu:=/imu/data")
+    remap = topic_pairs(args.remap, "'/robot1/*:=/*'")
     return {"start": args.start, "stop": args.stop, "remap": remap, "robot": args.robot or ""}
 
 
