@@ -81,7 +81,7 @@ from .plates import (
     world_wrench as world_wrench,
 )
 from .posturography import stood_still as stood_still, sway_figures as sway_figures, sway_lines as sway_lines
-from .recorded_robot import compare_robot as compare_robot, robot_of as robot_of
+from .recorded_robot import compare_robot as compare_robot, robot_of as robot_of, unused_joints as unused_joints
 from .run_summary import RunSummary as RunSummary, with_statistics as with_statistics
 from .summary_text import (
     aligned as aligned,

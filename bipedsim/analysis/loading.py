@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -14,19 +14,27 @@ from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.recording import Recording, between, load_recording, nothing_between, read_blocks
 
 
-def load_run(path: Path | str, segment: int = -1, start: float | None = None, stop: float | None = None) -> Recording:
+def load_run(
+    path: Path | str,
+    segment: int = -1,
+    start: float | None = None,
+    stop: float | None = None,
+    remap: Mapping[str, str] | None = None,
+    robot: str = "",
+) -> Recording:
     """Read a run as :func:`load_recording` does, and fill the sole wrenches of a robot from its ankle sensors.
 
     Args:
         path: A run (.npz or .csv), a bag directory, a directory of a launch that contains ``bag/``, or an .mcap file.
         segment: Segment of a bag in which time jumps back; -1 is the last one.
         start, stop: Rows outside these times [s] are left out and take no memory; None for no limit.
+        remap, robot: See :func:`load_recording`.
 
     Raises:
         RecordingError: The path cannot be read, no row is between these times, or the rows exceed the memory; the
             message says what was found.
     """
-    return completed(load_recording(path, segment, start, stop))
+    return completed(load_recording(path, segment, start, stop, remap, robot))
 
 
 class Gathers(Protocol):
@@ -46,6 +54,8 @@ def gather(
     columns: Collection[str] | None = None,
     start: float | None = None,
     stop: float | None = None,
+    remap: Mapping[str, str] | None = None,
+    robot: str = "",
 ) -> Gathered:
     """Accumulate data of the last segment of a run, which may exceed the memory.
 
@@ -54,25 +64,33 @@ def gather(
         begin: Make a new accumulator; called again where time jumps back.
         columns: The columns to read; all by default.
         start, stop: Rows outside these times [s] are left out; None for no limit.
+        remap, robot: See :func:`load_recording`.
 
     Raises:
         RecordingError: The path cannot be read, or no row is between these times; the message says what was found.
     """
     current, gathered, has_rows = -1, begin(), False
     first = last = 0.0
-    for number, rows in read_blocks(path, columns):
+    # The newest rows wait for the notes on the whole run, which only its last block has.
+    newest: Recording | None = None
+    notes: tuple[str, ...] = ()
+    for number, rows in read_blocks(path, columns, remap, robot):
         if number != current:
-            current, gathered, has_rows = number, begin(), False
+            current, gathered, has_rows, newest = number, begin(), False, None
             first = rows.t[0] if len(rows) else 0.0
         last = rows.t[-1] if len(rows) else last
         inside = between(rows.t, start, stop)
-        if inside.all():
-            gathered.add(completed(rows))
-        elif inside.any():
-            gathered.add(completed(rows.rows(inside)))
-        has_rows = has_rows or bool(inside.any())
+        notes = rows.notes
+        if inside.any() or not len(rows):
+            if newest is not None:
+                gathered.add(newest)
+            newest = completed(rows if inside.all() else rows.rows(inside))
+            has_rows = has_rows or len(rows) > 0
     if not (has_rows or start is stop is None):
         raise nothing_between(start, stop, str(path), first, last)
+    if newest is not None:
+        newest.notes = tuple(dict.fromkeys([*notes, *newest.notes]))
+        gathered.add(newest)
     return gathered
 
 

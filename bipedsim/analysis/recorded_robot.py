@@ -33,6 +33,12 @@ def robot_of(recording: Recording) -> Robot:
     return robot
 
 
+def unused_joints(recording: Recording, robot: Robot) -> tuple[str, ...]:
+    """Return a note on the joints of a recording that the robot does not have; () if there are none."""
+    names = [name for name in recording.joint_names if name not in robot.model.names]
+    return (f"joints that {robot.name} does not have are not used: {some(names)}",) if names else ()
+
+
 def compare_robot(robot: Robot, run: Mapping[str, Any]) -> None:
     """Warn if the files of a robot have changed since a run.
 

@@ -14,4 +14,5 @@ from .options import (
     option_name as option_name,
     program as program,
     split_params as split_params,
+    topic_pairs as topic_pairs,
 )

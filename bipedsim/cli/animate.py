@@ -47,10 +47,10 @@ def main(args: argparse.Namespace) -> int:
     output = output_beside(args.recording, args.output, ".gif")
     check_output(output)
     # The first and the last frame may show a row just outside the span.
-    extended_span = [None if t is None else t + margin for t, margin in ((args.start, -AROUND), (args.stop, AROUND))]
+    begin, end = (None if t is None else t + margin for t, margin in ((args.start, -AROUND), (args.stop, AROUND)))
     with waiting(f"drawing {output}"):
         frames = animate(
-            load_run(args.recording, -1, *extended_span),
+            load_run(args.recording, -1, begin, end),
             output,
             robot=load_robot(args.robot) if args.robot else None,
             ground=get_ground(args.ground) if args.ground else None,

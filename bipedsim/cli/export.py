@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from bipedsim.cli.options import add_recorded, add_span, output_beside
+from bipedsim.cli.options import add_recorded, add_span, output_beside, topic_pairs
 from bipedsim.config import Table
 from bipedsim.errors import ConfigError
 from bipedsim.plates import THRESHOLD
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 TABLES = ("csv", "parquet", "mat")
 TRIALS = ("c3d", "mot", "sto", "trc")
-SUFFIXES = {"columns": ".csv", **{name: f".{name}" for name in (*TABLES, *TRIALS)}}
+RECORDING = "npz"
+"""Format that all commands read, with the robot and the notes."""
+SUFFIXES = {"columns": ".csv", RECORDING: ".npz", **{name: f".{name}" for name in (*TABLES, *TRIALS)}}
 FRAMES = ("world", "plate", "sole")
 FORMATS = Table("format of a run", "bipedsim.formats", {})
 """Name, also the suffix of the files, to the function ``write(recording, robot, path)`` of another package. It returns
@@ -38,7 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=(*SUFFIXES, *FORMATS),
-        help="columns: CSV of all recorded signals. Tables of wrenches, CoP, CoM and joints: csv, parquet, mat. "
+        help="columns: CSV of all recorded signals; npz: the recording. Tables of wrenches, CoP, CoM and joints: "
+        "csv, parquet, mat. "
         "Laboratory formats: c3d, mot, sto, trc (docs/lab_formats.md). Bag with /tf, for Foxglove and PlotJuggler: "
         "mcap (docs/tools.md). Default: the suffix of -o, else columns",
     )
@@ -51,6 +54,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="HZ",
         help="cut-off of a zero-phase low-pass filter of order 4 for forces and moments (default: none)",
     )
+    parser.add_argument(
+        "--remap",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="TOPIC:=OTHER",
+        help="rename topics of a bag, such as '/robot1/*:=/*' (docs/other_bag.md)",
+    )
     add_recorded(parser, ground=False)
     add_span(parser)
 
@@ -62,8 +73,7 @@ def main(args: argparse.Namespace) -> int:
         # The suffix .csv stands for the older format `columns`.
         name_of = {suffix: name for name, suffix in suffixes.items() if suffix != SUFFIXES["columns"]}
         suffix = args.output.suffix.lower() if args.output else ""
-        # The message for the suffix .npz is raised below.
-        if suffix not in ("", ".npz", SUFFIXES["columns"], *name_of):
+        if suffix not in ("", SUFFIXES["columns"], *name_of):
             known = ", ".join(sorted({*suffixes.values()}))
             raise ConfigError(f"-o {args.output}: {suffix} is not one of {known}. Use one of them, or pass --format")
         args.format = name_of.get(suffix, "columns")
@@ -74,18 +84,21 @@ def main(args: argparse.Namespace) -> int:
     if args.output is None and output.exists():
         # The user has not named the file, which may be a log of another program.
         raise ConfigError("exists. Pass -o with the name of the file to write, or delete it", f"output {output}")
+    if args.format == RECORDING and output.exists():
+        raise ConfigError("exists, and may be the only copy of a run. Pass -o with another name", f"output {output}")
     if args.frame is not None and args.format not in TABLES:
-        unchanged = args.format in ("columns", *FORMATS)
+        unchanged = args.format in ("columns", RECORDING, *FORMATS)
         content = "contains the recorded values" if unchanged else "defines its own axes"
         reason = f"--format {args.format} {content}"
         raise ConfigError(f"--frame {args.frame}: {reason}. Only {', '.join(TABLES)} have a choice of frames")
-    if args.filter is not None and args.format in ("columns", "trc", *FORMATS):
+    if args.filter is not None and args.format in ("columns", RECORDING, "trc", *FORMATS):
         raise ConfigError(f"--format {args.format} cannot be filtered. Use a format that contains forces", "--filter")
     present = set(output.parent.glob("*"))
     if args.format in FORMATS:
         files = _export_plugin_format(args, output)
     else:
-        files = _export_columns(args, output) if args.format == "columns" else _export_lab_format(args, output)
+        write = {"columns": _export_columns, RECORDING: _export_recording}.get(args.format, _export_lab_format)
+        files = write(args, output)
     for path in files:
         print(f"{'replaced' if path in present else 'wrote'} {path}")
     return 0
@@ -96,17 +109,42 @@ def _export_columns(args: argparse.Namespace, output: Path) -> list[Path]:
     from bipedsim.analysis import gather
     from bipedsim.recording import CsvColumns, CsvTable
 
-    span = {"start": args.start, "stop": args.stop}
-    columns = gather(args.recording, CsvColumns, **span)
-    gather(args.recording, lambda: CsvTable(output, columns), **span)
+    selected = _selected(args)
+    columns = gather(args.recording, CsvColumns, **selected)
+    gather(args.recording, lambda: CsvTable(output, columns), **selected)
+    for note in columns.notes:
+        print(f"note: {note}")
     return [output]
+
+
+def _export_recording(args: argparse.Namespace, output: Path) -> list[Path]:
+    """Export the whole recording, with the robot of ``--robot``."""
+    from bipedsim.analysis import load_run, robot_of, unused_joints
+
+    recording = load_run(args.recording, **_selected(args))
+    notes = recording.notes
+    if args.robot:
+        robot = robot_of(recording)
+        # A missing joint is an error here rather than in the next command.
+        recording.in_order(robot.joint_names)
+        notes += unused_joints(recording, robot)
+    recording.save(output)
+    for note in notes:
+        print(f"note: {note}")
+    return [output]
+
+
+def _selected(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments of the readers for times, topics and robot."""
+    remap = topic_pairs(args.remap, "'/robot1/*:=/*'")
+    return {"start": args.start, "stop": args.stop, "remap": remap, "robot": args.robot or ""}
 
 
 def _export_plugin_format(args: argparse.Namespace, output: Path) -> list[Path]:
     """Export to a format of another package."""
     from bipedsim.analysis import load_run
 
-    recording = load_run(args.recording, -1, args.start, args.stop)
+    recording = load_run(args.recording, **_selected(args))
     for note in FORMATS[args.format](recording, _robot(args, recording), output):
         print(f"note: {note}")
     return [output]
@@ -117,7 +155,7 @@ def _export_lab_format(args: argparse.Namespace, output: Path) -> list[Path]:
     from bipedsim.analysis import filter_text, lab_table, load_run, run_trial
     from bipedsim.recording.lab import write_c3d, write_csv, write_mat, write_parquet, write_trc
 
-    recording = load_run(args.recording, -1, args.start, args.stop)
+    recording = load_run(args.recording, **_selected(args))
     robot = _robot(args, recording)
     if args.format in TABLES:
         write = {"csv": write_csv, "parquet": write_parquet, "mat": write_mat}[args.format]

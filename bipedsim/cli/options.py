@@ -70,6 +70,22 @@ def split_params(pairs: Sequence[str], *tables: Collection[str]) -> list[dict[st
     return groups
 
 
+def topic_pairs(texts: Sequence[str], example: str) -> dict[str, str]:
+    """Convert ``["/imu:=/imu/data"]``, the values of ``--remap``, to a mapping.
+
+    Raises:
+        ConfigError: A text is not a pair of topics, or a first topic is given twice; the message shows ``example``.
+    """
+    result: dict[str, str] = {}
+    for text in texts:
+        first, separator, second = text.partition(":=")
+        if not (separator and first.startswith("/") and second.startswith("/")):
+            raise ConfigError(f"--remap {text!r}: expected TOPIC:=OTHER, for example {example}")
+        if result.setdefault(first, second) != second:
+            raise ConfigError(f"--remap {text!r}: {first} is also {result[first]}. Give it one name")
+    return result
+
+
 def output_beside(recording: Path, output: Path | None, suffix: str) -> Path:
     """Return the output path: next to the recording by default, and never the recording itself.
 

@@ -38,6 +38,7 @@ class CsvColumns:
         rows: Number of rows so far.
         columns: Names of the schema's columns with a value, including ``t``.
         readouts, objects: Names of the controller's readouts and of free objects, in order of appearance.
+        notes: Remarks on the run.
     """
 
     def __init__(self) -> None:
@@ -45,6 +46,7 @@ class CsvColumns:
         self.columns = {"t"}
         self.readouts: dict[str, None] = {}
         self.objects: dict[str, None] = {}
+        self.notes: tuple[str, ...] = ()
 
     def add(self, rows: Recording) -> None:
         """Scan the next rows."""
@@ -54,6 +56,7 @@ class CsvColumns:
                 self.columns.add(name)
         self.readouts |= dict.fromkeys(rows.readouts)
         self.objects |= dict.fromkeys(rows.objects)
+        self.notes = tuple(dict.fromkeys([*self.notes, *rows.notes]))
 
 
 class CsvTable:

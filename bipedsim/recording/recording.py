@@ -159,9 +159,16 @@ class Recording(RecordedColumns):
             **arrays,
         )
 
-    def describe_robot(self, robot: Robot) -> None:
-        """Copy name, soles, effort limits and weight from a robot, for feet and joints with the same names."""
+    def describe_robot(self, robot: Robot, source: str = "") -> None:
+        """Copy name, soles, effort limits and weight from a robot, for feet and joints with the same names.
+
+        Args:
+            robot: The robot.
+            source: Name or path from which it was loaded, for :attr:`robot_source`; empty to keep the recorded one.
+        """
         self.robot = robot.name
+        if source:
+            self.about = {**self.about, "robot": os.path.abspath(source) if os.path.exists(source) else source}
         self.weight = robot.weight
         soles = {sole.name: np.asarray(sole.vertices) for sole in robot.soles}
         self.sole_vertices = tuple(soles.get(foot, np.zeros((0, 2))) for foot in self.feet)

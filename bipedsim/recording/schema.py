@@ -429,6 +429,8 @@ def columns_on(topic: str) -> tuple[Column, ...]:
 
 CARRIERS = tuple(dict.fromkeys(column.topic for column in COLUMNS.values() if column.topic))
 """Topics that carry columns."""
+MEASURED = tuple(column.topic for column in COLUMNS.values() if column.source.startswith("observation."))
+"""Topics of sensors, which a robot has too."""
 LABELLED_TOPICS = tuple(topic for topic in CARRIERS if all(column.field == "data" for column in columns_on(topic)))
 """Topics whose messages are labelled arrays; the first number is the time [s]."""
 CONTACT_FIELDS = ("t", *(label for column in columns_on(CONTACT) for label in column.labels))

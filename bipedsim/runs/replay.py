@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from bipedsim.analysis import robot_of
+from bipedsim.analysis import robot_of, unused_joints
 from bipedsim.config import OWN, own_content, without_prefix
-from bipedsim.errors import DivergenceError, RecordingError
+from bipedsim.errors import DivergenceError, RecordingError, some
 from bipedsim.ground import Ground, get_ground
 from bipedsim.model import IDEAL, Chains, Robot, joint_values
 from bipedsim.numerics import Array, Flags, Indices
@@ -210,13 +210,9 @@ def rerun(recording: Recording, changes: Changes = AS_RECORDED) -> Rerun:
         extras = sim.objects, sim.force_plates
         builder.append(sim.t, observation, sim.contact, sim.ground_truth(), sim.command, *extras)
     simulated = builder.build()
-    recorded = recording.rows(rows[: len(simulated)])
-    injected = recording.run.get("faults", ())
-    if injected:
-        notes.append(f"sensors are not compared, because of injected faults: {'; '.join(injected)}")
-    names = [name for name in COLUMNS if name not in (*_NOT_COMPARED, *(_MEASURED if injected else ()))]
-    names += [f"{_OBJECT}{name}" for name in recorded.objects]
-    compared = tuple(name for name in names if _was_recorded(recorded, name))
+    joints = [name for name in recording.joint_names if name in simulated.joint_names]
+    recorded = recording.rows(rows[: len(simulated)]).in_order(joints)
+    compared = _comparable(recorded, simulated, notes)
     plates = tuple(name for name in recorded.force_plates if name in simulated.force_plates)
     firsts = [_first_difference(recorded, simulated, compared)]
     firsts += [_plate_differs(recorded, simulated, name) for name in plates]
@@ -229,6 +225,24 @@ def rerun(recording: Recording, changes: Changes = AS_RECORDED) -> Rerun:
         {name: statistics for name in compared for name, statistics in _errors(recorded, simulated, name)},
         tuple(notes),
     )
+
+
+def _comparable(recorded: Recording, simulated: Recording, notes: list[str]) -> tuple[str, ...]:
+    """Return the names of the recorded columns that the simulation has too, and add notes on the others."""
+    injected = recorded.run.get("faults", ())
+    if injected:
+        notes.append(f"sensors are not compared, because of injected faults: {'; '.join(injected)}")
+    others = {per: [one for one in recorded.owners[per] if one not in simulated.owners[per]] for per in recorded.owners}
+    for per, names in others.items():
+        if names:
+            notes.append(f"columns per {per} are not compared, because the robot does not have {some(names)}")
+    columns = [
+        name
+        for name, column in COLUMNS.items()
+        if not (name in _NOT_COMPARED or (injected and name in _MEASURED) or others.get(column.per))
+    ]
+    columns += [f"{_OBJECT}{name}" for name in recorded.objects]
+    return tuple(name for name in columns if _was_recorded(recorded, name))
 
 
 def _begin(
@@ -245,6 +259,7 @@ def _begin(
     if len(order) < robot.nu:
         absent = sorted({*robot.joint_names} - {*recording.joint_names})
         raise RecordingError(f"the recording lacks them, which {robot.name} has", f"joints {', '.join(absent)}")
+    notes += unused_joints(recording, robot)
     commands = recording.joint_command[:, order]
     if not run:
         return _begin_robot(recording, robot, order, changes, notes)

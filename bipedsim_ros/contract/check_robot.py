@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bipedsim.cli import add_option, chosen
+from bipedsim.cli import add_option, chosen, topic_pairs
 from bipedsim.config import RunConfig, from_mapping, like, param, read_yaml, to_json
 from bipedsim.errors import EXIT_FAILED, EXIT_INCOMPLETE, EXIT_OK, ConfigError
 from bipedsim_ros.contract.check import check
@@ -93,9 +93,9 @@ def main(args: argparse.Namespace) -> int:
     if not math.isfinite(args.begin):
         raise ConfigError(f"--begin {args.begin:g} must be finite")
     own = _controller_topics(args.params_file, chosen(args, ControllerTopics))
+    names = topic_pairs(args.remap, f"{topics.IMU.name}:=/torso_imu/imu")
     contract = robot_contract(
-        *(load_robot(args.robot), own.rate, own.ft_sign, own.joints, _remappings(args.remap)),
-        *(args.takes, args.namespace),
+        load_robot(args.robot), own.rate, own.ft_sign, own.joints, names, args.takes, args.namespace
     )
     if args.bag is not None:
         evidence = evidence_of_bag(args.bag, contract, args.begin, args.duration)
@@ -133,16 +133,6 @@ def _controller_topics(path: Path | None, options: Mapping[str, Any]) -> Control
     values |= options
     names = ControllerTopics.__dataclass_fields__
     return from_mapping(ControllerTopics, {name: values[name] for name in names if name in values}, "controller_node")
-
-
-def _remappings(texts: Sequence[str]) -> dict[str, str]:
-    result = {}
-    for text in texts:
-        name, sign, robot_name = text.partition(":=")
-        if not (sign and name.startswith("/") and robot_name.startswith("/")):
-            raise ConfigError(f"--remap {text!r}: expected TOPIC:=OTHER, for example {topics.IMU.name}:=/torso_imu/imu")
-        result[name] = robot_name
-    return result
 
 
 def _live(contract: Contract, duration: float) -> Evidence:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bipedsim.analysis import unused_joints
 from bipedsim.model import Robot
 from bipedsim.recording import Recording
 from bipedsim_studies.gap.external import external_forces
@@ -35,7 +36,7 @@ def predict_recording(
     made = [make_model(spec, robot, run, label) for label, spec in models.items()]
     gaps = [measure_gap(run, model, progress) for model in made]
     forces = [f"{what}; the predictions contain no such force" for what in external_forces(recording)]
-    return gaps, [*recording.notes, *run.notes, *ground_notes(recording), *forces]
+    return gaps, [*recording.notes, *unused_joints(recording, robot), *run.notes, *ground_notes(recording), *forces]
 
 
 def on_common_windows(first: Gap, second: Gap) -> tuple[Gap, Gap]:

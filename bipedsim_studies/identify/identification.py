@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from bipedsim.analysis import load_run, robot_of
+from bipedsim.analysis import load_run, robot_of, unused_joints
 from bipedsim.config import ProgressBar, yaml_value
 from bipedsim.errors import BipedSimError, ConfigError
 from bipedsim.model import Robot, load_robot
@@ -33,7 +33,7 @@ from bipedsim_studies.identify.report import (
     suggested_text,
 )
 from bipedsim_studies.identify.selection import SYMMETRIC, select, without_data
-from bipedsim_studies.identify.signals import RATE, Signals, sensor_noise, signals_of
+from bipedsim_studies.identify.signals import RATE, Signals, measured_rows, sensor_noise, signals_of
 from bipedsim_studies.identify.suggest import MOTIONS, Suggestion, suggestions
 
 PAGES = (".html", ".htm")
@@ -46,7 +46,8 @@ class Inputs:
 
     Attributes:
         sources: Files of the recordings.
-        recordings: The recordings.
+        recordings: The recordings, from the first to the last measurement of all sensors.
+        left_out: Notes on the rows of each recording before and after that.
         robot: The robot as described.
         parameters: Its parameters, as far as the recordings have the signals for them.
         signals: Signals of each recording.
@@ -56,6 +57,7 @@ class Inputs:
 
     sources: tuple[Path, ...]
     recordings: tuple[Recording, ...]
+    left_out: tuple[tuple[str, ...], ...]
     robot: Robot
     parameters: Parameters
     signals: tuple[Signals, ...]
@@ -85,8 +87,9 @@ class Inputs:
         """
         if check and check.resolve() in [path.resolve() for path in sources]:
             raise ConfigError("is used for the estimate; name another recording", "--check", check)
-        recordings = [load_run(path, start=span[0], stop=span[1]) for path in sources]
-        model = load_robot(robot) if robot else robot_of(recordings[0])
+        loaded = [load_run(path, start=span[0], stop=span[1]) for path in sources]
+        model = load_robot(robot) if robot else robot_of(loaded[0])
+        recordings, left_out = zip(*(measured_rows(each, model) for each in loaded), strict=True)
         described = [each for each in assumed if each != SYMMETRIC]
         parameters = select(model, parameters_of(model), described, SYMMETRIC in assumed)
         checked = (check, load_run(check)) if check else None
@@ -97,7 +100,8 @@ class Inputs:
         parameters = without_data(parameters, undetermined(parameters, lacking))
         return cls(
             tuple(sources),
-            tuple(recordings),
+            recordings,
+            left_out,
             model,
             parameters,
             tuple(signals),
@@ -110,10 +114,19 @@ class Inputs:
         """Share of the time in which something else than the ground under the soles carries the robot."""
         return float(np.mean(np.concatenate([each.held for each in self.signals])))
 
-    def notes(self) -> list[str]:
+    def lacks(self) -> list[str]:
         """Return what the recordings lack."""
         pairs = zip(self.sources, self.signals, strict=True)
         return [f"note: {path} {text}" for path, each in pairs for text in each.lacking.notes(self.robot)]
+
+    def notes(self) -> list[str]:
+        """Return how the recordings were read, and what carried the robot."""
+        notes = [
+            f"note: {path}: {text}"
+            for path, each, rows in zip(self.sources, self.recordings, self.left_out, strict=True)
+            for text in (*each.notes, *unused_joints(each, self.robot), *rows)
+        ]
+        return [*notes, held_note(self.held)] if self.held > 0.0 else notes
 
 
 @dataclass(frozen=True)
@@ -169,7 +182,7 @@ class Identification:
         if suggest:
             with ProgressBar(total=len(MOTIONS), desc="suggest", unit="motion", disable=not progress) as bar:
                 tried = suggestions(robot, result, yaml_value(text), inputs.lacking, bar.update)
-        missing, predictions = [*inputs.notes(), *notes_of_contact], []
+        missing, predictions = [*inputs.lacks(), *notes_of_contact], []
         if predict:
             own = inputs.checked is not None
             source, recording = inputs.checked or (inputs.sources[-1], inputs.recordings[-1])
@@ -179,16 +192,12 @@ class Identification:
                 missing.append(f"no predictions of {source}: {error}")
         return cls(inputs, result, delay, contact, measured, text, tuple(tried), tuple(predictions), tuple(missing))
 
-    @property
-    def _informed(self) -> list[str]:
-        return [held_note(self.inputs.held)] if self.inputs.held > 0.0 else []
-
     def as_json(self) -> dict[str, Any]:
         """Return everything as JSON values."""
         values = as_json(self.result, None if self.delay is None else self.delay[0]) | {
             "contact": self.contact and self.contact.as_json(),
             "held": self.inputs.held,
-            "notes": [*self._informed, *self.missing],
+            "notes": [*self.inputs.notes(), *self.missing],
         }
         if self.suggestions:
             values["suggestions"] = suggested_json(self.suggestions, self.result)
@@ -198,7 +207,7 @@ class Identification:
 
     def text(self) -> str:
         """Return everything as text."""
-        lines = [*self._informed, *self.missing, as_text(self.result, self.delay), ""]
+        lines = [*self.inputs.notes(), *self.missing, as_text(self.result, self.delay), ""]
         if self.contact is not None:
             lines += self.contact.text()
         if self.suggestions:
@@ -215,7 +224,7 @@ class Identification:
         duration = sum(len(each) for each in self.inputs.signals) / RATE
         title = f"{self.inputs.robot.name}: parameters from {duration:.0f} s"
         if path.suffix in PAGES:
-            informed = [*self._informed, delay_note(self.delay)]
+            informed = [*self.inputs.notes(), delay_note(self.delay)]
             write_estimate(path, title, self.result, list(self.predictions), list(self.missing), informed, self.contact)
         else:
             plot(self.result, title, path)

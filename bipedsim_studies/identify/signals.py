@@ -271,6 +271,29 @@ def in_order(recording: Recording, robot: Robot, source: str) -> Recording:
     return with_all_feet(recording.in_order(robot.joint_names), robot, source)
 
 
+def measured_rows(recording: Recording, robot: Robot) -> tuple[Recording, tuple[str, ...]]:
+    """Return the rows from the first to the last one with a measurement of all sensors, and a note on the others.
+
+    The sensors of a robot start and end at different times. A signal that is missing in all rows does not count.
+
+    Raises:
+        RecordingError: A joint is missing.
+    """
+    ordered = recording.in_order(robot.joint_names)
+    columns = [getattr(ordered, name).reshape(len(ordered), -1) for name in (*NEEDED, *MAY_LACK)]
+    values = np.hstack(columns)
+    present = np.isfinite(values)
+    whole = np.flatnonzero((present | ~present.any(axis=0)).all(axis=1))
+    if not len(whole) or len(whole) == len(recording) or not present.any():
+        return recording, ()
+    first, last = int(whole[0]), int(whole[-1])
+    left_out = len(recording) - (last + 1 - first)
+    if not left_out:
+        return recording, ()
+    note = f"{left_out} rows at the begin and end are not used, because a sensor has no measurement there"
+    return recording.rows(slice(first, last + 1)), (note,)
+
+
 def _checked(recording: Recording, lacking: Lacking, source: str) -> float:
     """Return the period of the rows [s]; raise RecordingError if something is missing."""
     steps = np.diff(recording.t)

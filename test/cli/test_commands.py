@@ -145,8 +145,9 @@ def test_what_to_do_in_place_of_an_option_is_told_of_those_that_a_command_has_no
         assert set(re.findall(r"`bipedsim ([\w-]+)", text)) <= {*COMMANDS}
 
 
-MOST_OPTIONS = 200
-"""Number of options of all commands together. Before you raise it, see docs/development.md."""
+MOST_OPTIONS = 201
+"""Number of options of all commands together. Before you raise it, see docs/development.md. The last one was
+``export --remap``: a user types the names of a bag's topics by hand, and no file describes them."""
 SCREEN = 40
 """Lines of a help that fit a screen."""
 

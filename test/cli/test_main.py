@@ -184,7 +184,7 @@ def test_robots_lists_the_table(capsys: pytest.CaptureFixture[str]) -> None:
         (["plot", "no/such/bag"], ["no/such/bag"]),
         (["run", "--record", "runs/x"], ["--output runs/x", "runs/x.npz", "`bipedsim up --record FOLDER`"]),
         (["export", "run.npz", "-o", "run.c3dd"], ["run.c3dd", ".c3d, .csv", "--format"]),
-        (["export", "run.npz", "-o", "other.npz"], ["overwrite a recording", ".csv"]),
+        (["export", "run.npz", "-o", "other.yaml"], ["other.yaml", ".csv", "--format"]),
         (["export", "no/such/run.npz"], ["no/such/run.npz"]),
         (["run", "--hardware", "{preset: []}"], ["unknown preset '[]'", "ideal, realistic"]),
         (["run", "--hardware", "{mass_scale: 2020-13-45}"], ["mass_scale"]),

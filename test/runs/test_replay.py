@@ -214,6 +214,24 @@ def test_a_robots_measured_torques_are_commands(tmp_path: Path) -> None:
     assert done.errors["joint_position l_knee"]["max"] < 0.05
 
 
+def test_joints_and_feet_that_the_robot_does_not_have_are_not_compared(tmp_path: Path) -> None:
+    recording = recorded(tmp_path)
+    of_a_robot = replace(recording, run={}, joint_command=np.full_like(recording.joint_command, np.nan))
+    n, joints = len(of_a_robot), ("neck", *reversed(of_a_robot.joint_names))
+    other = Recording.empty(n, joints, ("front", "rear"), of_a_robot.robot)
+    other.t[:], other.base_pose[:] = of_a_robot.t, of_a_robot.base_pose
+    other.ankle_wrench[:] = 1.0
+    for name in ("joint_position", "joint_velocity", "joint_effort"):
+        getattr(other, name)[:, 0] = 7.0
+        getattr(other, name)[:, 1:] = getattr(of_a_robot, name)[:, ::-1]
+    done, expected = rerun(other), rerun(of_a_robot)
+    assert done.errors["joint_position l_knee"] == expected.errors["joint_position l_knee"]
+    assert not any("neck" in name for name in done.errors)
+    assert "ankle_wrench" not in done.compared
+    notes = [note for note in done.notes if note not in expected.notes]
+    assert [("neck" in note, "front" in note) for note in notes] == [(True, False), (False, True)]
+
+
 def test_a_robots_recording_is_repeated_with_its_identified_hardware(tmp_path: Path) -> None:
     """The run begins at the true joint positions, and the measured torques pass through the gains of the drives."""
     overlay = {

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 from xml.etree import ElementTree
 
@@ -19,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.config import ParameterChange, ProgressBar
-from bipedsim.errors import ConfigError, RecordingError, warn_incomplete, warn_omitted
+from bipedsim.errors import ConfigError, RecordingError, either, warn_incomplete, warn_omitted
 from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Array, Flags, Integers
+from bipedsim.recording.bag.cdr import FIELDS, JOINT_STATE
 from bipedsim.recording.bag.decoding import PlateTopics, TopicDecoders, is_object, is_readout, name_in
 from bipedsim.recording.bag.mcap import Block
 from bipedsim.recording.bag.messages import diagnostic_values, text
@@ -30,6 +32,7 @@ from bipedsim.recording.bag.run_messages import LATEST, RunMessages, json_object
 from bipedsim.recording.bag.segments import END, LABELLED, NEAR_NS, AlignedRows, Segments, TopicMessages
 from bipedsim.recording.bag.sent_commands import SentCommands
 from bipedsim.recording.bag.sole_poses import put_sole_poses
+from bipedsim.recording.bag.topic_names import ANY, described
 from bipedsim.recording.plan import PLANNED
 from bipedsim.recording.recording import Recording, between, joined, nothing_between
 from bipedsim.recording.schema import (
@@ -40,6 +43,7 @@ from bipedsim.recording.schema import (
     FALLEN,
     FOOT,
     JOINT_STATES,
+    MEASURED,
     OBJECT_COMPONENTS,
     OBJECTS,
     PLAN,
@@ -59,30 +63,42 @@ SHOWN = 50 << 20
 """Size of a bag above which the progress is shown [bytes]."""
 MUCH = 1 << 30
 """Memory demand above which the reader reports it [bytes]."""
+_SENSORS = {
+    kind for kind, fields in FIELDS.items() if any(column.field in fields for t in MEASURED for column in columns_on(t))
+}
+"""Message types of sensors."""
 
 
 def recording_from_bag(
-    path: Path, segment: int = -1, start: float | None = None, stop: float | None = None
+    path: Path,
+    segment: int = -1,
+    start: float | None = None,
+    stop: float | None = None,
+    remap: Mapping[str, str] | None = None,
+    robot: str = "",
 ) -> Recording:
     """Read a bag directory or an .mcap file; each message on ``/joint_states`` gives one row.
 
     A message of another topic belongs to the row with the same stamp, to the nanosecond; values without a message are
-    NaN. Soles, limits and sole poses come from the robot that the recorder stored in the bag, or from the robot name
-    in ``/robot_description``.
+    NaN. For topics with other stamps see :class:`~bipedsim.recording.bag.nearest.NearestStamps`. Soles, limits and sole
+    poses come from the robot that the recorder stored in the bag, or from the robot name in ``/robot_description``.
 
     Args:
         path: The bag.
         segment: Index of the segment between two resets of time; negative values count from the end.
         start, stop: First and last time to keep [s]; None means no limit.
+        remap: See :class:`Bag`.
+        robot: Name or robot.yaml of the robot, instead of the one in the bag.
 
     Raises:
-        RecordingError: The path is not a bag with joint states, has no row between these times, or has more rows than
-            fit into memory. The message says what was found.
+        RecordingError: The path is not a bag with joint states, has no row between these times, has more rows than fit
+            into memory. The message says what was found.
+        ConfigError: ``remap`` does not fit the bag, or there is no such robot.
 
     Warns:
         IncompleteWarning: The bag is damaged or unfinished; ``notes`` contain the same text.
     """
-    reader = BagRows(path)
+    reader = BagRows(path, remap=remap, robot=robot)
     kept: deque[tuple[int, list[Recording], list[float]]] = deque(maxlen=-segment if segment < 0 else None)
     seconds = (np.inf if stop is None else stop) - (0.0 if start is None else start)
     memory_checked = False
@@ -147,11 +163,19 @@ class BagRows:
     Args:
         path: The bag.
         columns: Columns to read, all by default; other columns may stay empty.
+        remap: See :class:`Bag`.
+        robot: Name or robot.yaml of the robot, instead of the one in the bag.
     """
 
-    def __init__(self, path: Path, columns: Collection[str] | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        columns: Collection[str] | None = None,
+        remap: Mapping[str, str] | None = None,
+        robot: str = "",
+    ) -> None:
         self.path = path
-        self._bag = Bag(path)
+        self._bag = Bag(path, remap)
         self._decoders = TopicDecoders(self._bag, columns)
         self._plates = PlateTopics(self._decoders)
         self._commands = SentCommands(self._decoders)
@@ -161,7 +185,8 @@ class BagRows:
         self._rows = self._missing = self._end = 0
         self._period: int | None = None
         self._feet: list[str] = []
-        self._robot: Robot | None = None
+        self._given, self._renamed = robot, bool(remap)
+        self._robot: Robot | None = load_robot(robot) if robot else None
         self._robot_error = ""
         self._descriptions: list[bytes] = []
         self._stops: list[_ControllerStop] = []
@@ -175,7 +200,7 @@ class BagRows:
     def notes(self, segment: int) -> tuple[str, ...]:
         """Return the remarks on a segment, once the bag has been read."""
         notes = [self._bag.recovered] if self._bag.recovered else []
-        notes += self._losses()
+        notes += [*self._losses(), *self._segments.notes()]
         notes += [f"{topic} has no columns: {why}" for topic, why in sorted(self._decoders.without_columns.items())]
         if error := self._decoders.sensors.error:
             notes.append(f"the names of additional sensors in the bag are not used, but those of their topics: {error}")
@@ -188,6 +213,9 @@ class BagRows:
             notes.append(
                 f"time jumps back {self.segments - 1} times (reset); this is {which_segment} of {self.segments}"
             )
+        # Our own recorder stores the robot, whose order our controllers send, and takes only topics with known names.
+        if self._given or self._renamed:
+            notes += [*self._commands.notes, *self._unread()]
         if self._robot is None:
             notes.append(f"soles, limits and weight are unknown: {self._robot_error}")
         return tuple(notes)
@@ -226,9 +254,8 @@ class BagRows:
                 yield from self._blocks(end)
                 bar.update(bag.position - bar.n)
         if JOINT_STATES not in self._segments:
-            topics = ", ".join(f"{name} ({n})" for name, n in sorted(self._decoders.counts.items())) or "no topics"
             decoder = self._decoders.get(JOINT_STATES)
-            problem = decoder.error if decoder else f"no messages; found {topics}"
+            problem = decoder.error if decoder else self._without_joint_states()
             raise RecordingError(problem, f"{self.path}: {JOINT_STATES}")
         yield from self._blocks(END)
         if self.statistics and self._period:
@@ -239,6 +266,28 @@ class BagRows:
             warn_incomplete(f"{self.path}: {loss}")
         for topic, why in sorted(self._decoders.without_columns.items()):
             warn_omitted(f"{self.path}: {topic} has no columns: {why}")
+
+    def _unread(self) -> list[str]:
+        """Return a note on the sensors whose topics have no known name."""
+        topics = [
+            described(topic, kind, self._decoders.counts[topic])
+            for topic, kind in sorted(self._bag.types.items())
+            if kind in _SENSORS and self._decoders.get(topic) is None
+        ]
+        return [f"not read, because their names are unknown: {', '.join(topics)}"] if topics else []
+
+    def _without_joint_states(self) -> str:
+        """Return what the bag has instead of joint states, and the command that reads it."""
+        topics = sorted(self._decoders.counts.items())
+        listed = [described(topic, self._bag.types[topic], count) for topic, count in topics]
+        problem = f"no messages; found {', '.join(listed) or 'no topics'}"
+        others = [topic for topic, _ in topics if self._bag.types[topic] == JOINT_STATE]
+        if not others:
+            return problem
+        namespace = others[0].removesuffix(JOINT_STATES)
+        entry = f"{others[0]}:={JOINT_STATES}" if namespace == others[0] else f"'{namespace}/{ANY}:=/{ANY}'"
+        command = f"bipedsim export {quote(str(self.path))} --remap {entry} -o run.npz"
+        return f"{problem}. Read {either(others)} with: {command}"
 
     def _read(self, topic: str, block: Block) -> None:
         """Store the messages of a topic until their row is complete."""
@@ -264,9 +313,10 @@ class BagRows:
 
     def _build(self, rows: AlignedRows) -> Recording:
         """Return rows of joint states with the matching messages of all other topics."""
+        if not self._rows:
+            self._feet = self._find_feet()
         if self._robot is None and not self._robot_error:
             self._robot, self._robot_error = self._find_robot()
-            self._feet = self._find_feet()
         decoder = self._decoders.get(JOINT_STATES)
         assert decoder is not None
         assert decoder.labels is not None
@@ -299,7 +349,7 @@ class BagRows:
         out.about = {name: label for name, label in labels.items() if label}
         if self._robot is not None:
             out.about = {"robot": out.robot or self._robot.name, **out.about}
-            out.describe_robot(self._robot)
+            out.describe_robot(self._robot, self._given)
             if out.sole_poses.flags.writeable:
                 put_sole_poses(out, self._robot)
         return out
@@ -503,7 +553,9 @@ def _put_column(
     """
     values = table.values.get(column.field)
     unfit = np.zeros(len(table), dtype=np.bool_)
-    if values is not None and column.field == LABELLED:
+    if values is None:
+        return 0
+    if column.field == LABELLED:
         # Old bags have no labels.
         labels = (labels if len(labels) > 1 else CONTACT_FIELDS)[: values.shape[1]]
         at = {label: i for i, label in enumerate(labels)}
@@ -515,8 +567,13 @@ def _put_column(
             # A joint that is not in the message stays empty, such as one moved by a closed kinematic chain.
             if at.keys() >= set(column_labels):
                 unfit |= _put_numbers(part, rows, values[:, [at[label] for label in column_labels]])
-    elif values is not None and not (column.per == "joint" and values.shape[1] != np.prod(target.shape[1:])):
+    elif column.per != "joint" or (labels == tuple(joints) and values.shape[1] == len(labels)):
         unfit |= _put_numbers(target, rows, values[:, : int(np.prod(target.shape[1:]))])
+    elif values.shape[1] == len(labels):
+        # Joint states may lack velocities or efforts. The messages of another publisher have another order of joints.
+        for k, joint in enumerate(joints):
+            if joint in labels:
+                unfit |= _put_numbers(target[:, k], rows, values[:, [labels.index(joint)]])
     return int(unfit.sum())
 
 

@@ -7,10 +7,10 @@ from collections.abc import Collection
 
 import numpy as np
 
-from bipedsim.errors import ConfigError, RecordingError
+from bipedsim.errors import ConfigError, RecordingError, some
 from bipedsim.numerics import Integers
 from bipedsim.plates import PlateGeometry, PlateSignals, from_json
-from bipedsim.recording.bag.cdr import NUMBERS, signal_paths
+from bipedsim.recording.bag.cdr import FIELDS, JOINT_STATE, NUMBERS, signal_paths
 from bipedsim.recording.bag.mcap import Block
 from bipedsim.recording.bag.messages import Columns, Decoder
 from bipedsim.recording.bag.reader import MACHINE, Bag
@@ -22,10 +22,12 @@ from bipedsim.recording.schema import (
     CARRIERS,
     CLIPPED,
     COLUMNS,
+    EFFORT_COMMANDS,
     FALLEN,
     FOOT,
     JOINT_STATES,
     LABELLED_TOPICS,
+    MEASURED,
     OBJECTS,
     PLAN,
     PLATE_GEOMETRY,
@@ -71,6 +73,8 @@ class TopicDecoders:
         self._user_topics = set(filter(None, bag.custom_data.get(USER_TOPICS, "").split(",")))
         self._decoders: dict[str, Decoder | None] = {}
         self._timed: set[str] = set()
+        # Topics of which a row has one message: whether it is that of a sensor.
+        self._held: dict[str, bool] = {}
         # Number of decoded messages with unsuitable content, and the reason, by topic.
         self._unfit: Counter[str] = Counter()
         self._unfit_reason: dict[str, str] = {}
@@ -114,7 +118,8 @@ class TopicDecoders:
         # A publisher without a clock sends 0.
         sent = np.where(block.publish_time > 0, block.publish_time, arrived)
         machine = self._bag.channel_metadata.get(topic, {}).get(MACHINE, "")
-        return TopicMessages(arrived, sent, stamp, table.values, stamped, leads, machine).rows(as_slice(sound))
+        held = self._held.get(topic)
+        return TopicMessages(arrived, sent, stamp, table.values, stamped, leads, machine, held).rows(as_slice(sound))
 
     def _signals_in(self, topic: str, decoder: Decoder, block: Block, arrived: Integers) -> TopicMessages | None:
         """Return the messages of a topic of a user's node, assigned to rows by their time of reception."""
@@ -141,10 +146,14 @@ class TopicDecoders:
             except RecordingError as error:
                 self.without_columns[topic] = str(error)
                 return None
+        if topic == EFFORT_COMMANDS and topic in self.commands and kind == JOINT_STATE:
+            return Decoder(kind, {"effort"})
         if topic in self.commands and kind != NUMBERS:
             self.without_columns[topic] = f"its messages are {kind}, and those of a controller {NUMBERS}"
             return None
         if fields := self.sensors.fields_of(topic):
+            if not self.sensors.leads(topic):
+                self._held[topic] = True
             return Decoder(kind, fields)
         foot = FOOT.match(topic)
         general = topic.replace(f"/{foot[foot.lastindex or 0]}_", "/{foot}_", 1) if foot else topic
@@ -156,10 +165,13 @@ class TopicDecoders:
             return None
         if general in (*LABELLED_TOPICS, PLAN, VERTEX_FORCES) or samples:
             self._timed.add(topic)
+        if general in self.carriers or is_object(topic, kind):
+            self._held[topic] = general in MEASURED
+        fields = {column.field for column in columns_on(general) if column.name in self.columns}
+        if missing := fields - FIELDS.get(kind, dict.fromkeys(fields)).keys():
+            raise RecordingError(f"is a type without {some(sorted(missing))}", f"{self._bag.path}: {topic}", kind)
         try:
-            return Decoder(
-                kind, {column.field for column in columns_on(general) if column.name in self.columns} or None
-            )
+            return Decoder(kind, fields or None)
         except RecordingError as error:
             raise error.within(f"{self._bag.path}: {topic}") from error
 

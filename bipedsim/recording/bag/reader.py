@@ -36,6 +36,7 @@ from bipedsim.errors import ConfigError, RecordingError, warn_incomplete
 from bipedsim.numerics import Indices, Integers
 from bipedsim.recording.bag.cdr import NS_PER_S
 from bipedsim.recording.bag.mcap import COMPRESSED, LIBRARY, Block, LiveFile, McapFile, SpooledIndexes, decompressed
+from bipedsim.recording.bag.topic_names import TopicNames
 from bipedsim.recording.schema import JOINT_STATES
 
 METADATA_PERIOD = 1.0
@@ -393,6 +394,10 @@ class Bag:
 
     Unreadable data are skipped. A warning and :attr:`recovered` report them after the whole bag has been read.
 
+    Args:
+        path: The bag.
+        remap: Topic in the bag to the name under which it is read, see :class:`TopicNames`.
+
     Attributes:
         path: The bag.
         types: Topic to ROS type, as far as the bag has been read; complete for a finished bag.
@@ -402,10 +407,12 @@ class Bag:
 
     Raises:
         RecordingError: ``path`` contains no bag; the message says what was found.
+        ConfigError: ``remap`` does not fit the bag. The topics of an unfinished bag are known once it has been read.
     """
 
-    def __init__(self, path: Path | str) -> None:
+    def __init__(self, path: Path | str, remap: Mapping[str, str] | None = None) -> None:
         self.path = path = find_bag(Path(path)) or Path(path)
+        self._names = TopicNames(remap or {}, path)
         self.types: dict[str, str] = {}
         self.channel_metadata: dict[str, dict[str, str]] = {}
         self.custom_data: dict[str, str] = {}
@@ -422,8 +429,10 @@ class Bag:
             self._compare_metadata(file)
             for number, count in file.expected.items():
                 if number in file.channels:
-                    announced[file.channels[number].topic] += count
+                    announced[self._names[file.channels[number].topic]] += count
         self._expected |= announced
+        if all(file.channels for file in self._files):
+            self._names.check(self.types, self._expected)
         spans = [file.span for file in self._files if file.span]
         if spans and len(spans) == len(self._files):
             self._expected_ns = max(self._expected_ns, max(s[1] for s in spans) - min(s[0] for s in spans))
@@ -450,7 +459,7 @@ class Bag:
                 order = np.argsort(block.channel.astype(np.uint16), kind="stable")
                 numbers, starts = np.unique(block.channel[order], return_index=True)
                 for number, rows in zip(numbers.tolist(), np.split(order, starts[1:]), strict=True):
-                    topic = file.channels[number].topic
+                    topic = self._names[file.channels[number].topic]
                     if topic in by_topic:
                         # A topic has two channels if its publisher was restarted.
                         rows = np.sort(np.concatenate([by_topic[topic], rows]))
@@ -459,6 +468,7 @@ class Bag:
                 counts.update({topic: len(part.start) for topic, part in parts.items()})
                 yield {topic: part for topic, part in parts.items() if len(part.start)}
             self._learn_topics(file)
+        self._names.check(self.types, counts)
         if self._recovered is None:
             self._recovered = self._describe_losses(counts, max(0, last - first), order_filter.misplaced)
             if self._recovered:
@@ -522,10 +532,11 @@ class Bag:
     def _learn_topics(self, file: McapFile) -> None:
         """Add the topics of a file."""
         for channel in file.channels.values():
-            if channel.topic not in self.types:
+            topic = self._names[channel.topic]
+            if topic not in self.types:
                 schema = file.schemas.get(channel.schema_id)
-                self.types[channel.topic] = schema.name if schema else ""
-                self.channel_metadata[channel.topic] = dict(channel.metadata)
+                self.types[topic] = schema.name if schema else ""
+                self.channel_metadata[topic] = dict(channel.metadata)
 
     def _compare_metadata(self, file: McapFile) -> None:
         """Read the custom data of a finished file and compare them with metadata.yaml.
@@ -592,7 +603,8 @@ class Bag:
             self._damage.append(f"{path.name} is damaged ({type(error).__name__}: {why})")
             return
         self._read_compression(information)
-        self.custom_data, self._expected, self._expected_ns = custom, Counter(counts), span_ns
+        self.custom_data, self._expected_ns = custom, span_ns
+        self._expected = Counter({self._names[topic]: count for topic, count in counts.items()})
         present = {file.name for file in files}
         self._damage += [f"{name} is missing" for name in named if name.endswith(".mcap") and name not in present]
         files.sort(key=lambda file: named.index(file.name) if file.name in named else len(named))

@@ -11,6 +11,7 @@ import numpy as np
 
 from bipedsim.numerics import Array, Flags, Indices, Integers
 from bipedsim.recording.bag.cdr import NS_PER_S
+from bipedsim.recording.bag.nearest import NearestStamps
 from bipedsim.recording.schema import CHANGES, JOINT_STATES, WALL_CLOCK_NS
 
 ROWS = 1 << 13
@@ -38,6 +39,7 @@ class TopicMessages:
         stamped: Whether stamps assign the messages to rows; otherwise times of reception do.
         leads: Whether a message without a stamp belongs to the next joint states, and not to those before it.
         machine: Name of the machine whose clock gives the times of sending; empty if it is unknown.
+        held: Whether rows between two messages have the nearest one. None: a row may have any number of messages.
     """
 
     arrived: Integers
@@ -47,6 +49,7 @@ class TopicMessages:
     stamped: bool = True
     leads: bool = False
     machine: str = ""
+    held: bool | None = None
 
     def __len__(self) -> int:
         return len(self.stamp)
@@ -55,7 +58,7 @@ class TopicMessages:
         """Return some of the messages; a slice gives views."""
         values = {name: value[rows] for name, value in self.values.items()}
         arrays = self.arrived[rows], self.sent[rows], self.stamp[rows]
-        return TopicMessages(*arrays, values, self.stamped, self.leads, self.machine)
+        return TopicMessages(*arrays, values, self.stamped, self.leads, self.machine, self.held)
 
     @classmethod
     def joined(cls, parts: Sequence[TopicMessages]) -> TopicMessages:
@@ -68,7 +71,7 @@ class TopicMessages:
         )
         machines = {part.machine for part in parts}
         machine = machines.pop() if len(machines) == 1 else ""
-        return cls(arrived, sent, stamp, values, parts[0].stamped, parts[0].leads, machine)
+        return cls(arrived, sent, stamp, values, parts[0].stamped, parts[0].leads, machine, parts[0].held)
 
     def times(self) -> TopicMessages:
         """Return times and stamps of the messages without their numbers."""
@@ -133,6 +136,7 @@ class Segments:
         self._unfollowed = 0
         # Time of reception of the first joint states after each reset, and how far time jumps back [ns].
         self._resets: list[tuple[int, int]] = []
+        self._nearest = NearestStamps()
 
     def __contains__(self, topic: str) -> bool:
         return topic in self._waiting
@@ -220,7 +224,11 @@ class Segments:
         seconds = f"{LATE_NS * 1e-9:g} s"
         late = f"{self._late} messages arrived more than {seconds} after their row, and are left out"
         unfollowed = f"{self._unfollowed} messages without stamps have no later joint states, and are left out"
-        return [late] * bool(self._late) + [unfollowed] * bool(self._unfollowed)
+        return [late] * bool(self._late) + [unfollowed] * bool(self._unfollowed) + self._nearest.losses()
+
+    def notes(self) -> list[str]:
+        """Return a description of the topics whose stamps are not those of the joint states."""
+        return self._nearest.notes()
 
     def rows(self, now: int) -> Iterator[AlignedRows]:
         """Yield blocks of rows whose messages have arrived.
@@ -234,7 +242,7 @@ class Segments:
             segment = self._open[0]
             over = until == END or (len(self._open) > 1 and self._resets[segment.number][0] + LATE_NS < until)
             while n := segment.ready(END, 1) if over else segment.ready(until, ROWS):
-                rows = segment.take(n)
+                rows = segment.take(n, self._nearest)
                 self._late += rows.late
                 yield rows
             if not over:
@@ -291,16 +299,26 @@ class _Segment:
             return 0
         return int(np.searchsorted(joints.stamp, joints.stamp[ROWS])) or n if n > ROWS else n
 
-    def take(self, n: int) -> AlignedRows:
+    def take(self, n: int, nearest: NearestStamps) -> AlignedRows:
         """Take the first ``n`` joint states, and the messages of other topics that belong to them."""
         joints = self._table(JOINT_STATES)
         end = int(joints.stamp[n]) if n < len(joints) else END
+        rows = np.unique(joints.stamp[:n])
         late = 0
         taken = {}
         for topic in self._parts:
             if topic == JOINT_STATES:
                 continue
             table = self._table(topic)
+            window = None if table.held is None else nearest.window(topic, table.stamp, rows, table.held)
+            if window is not None:
+                if self.emitted is not None:
+                    late += int((table.stamp <= self.emitted - window).sum())
+                at, messages = nearest.assign(topic, table.stamp, rows)
+                taken[topic] = replace(table.rows(messages), stamp=rows[at])
+                # The next rows may be nearest to these messages, too.
+                self._parts[topic] = [table.rows(table.stamp > rows[-1] - window)]
+                continue
             if table.stamped:
                 selected = table.stamp < end
                 if self.emitted is not None:

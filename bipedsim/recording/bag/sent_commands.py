@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from bipedsim.errors import some
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Integers
 from bipedsim.recording.bag.decoding import TopicDecoders
-from bipedsim.recording.bag.segments import LABELLED, AlignedRows
+from bipedsim.recording.bag.segments import AlignedRows
 from bipedsim.recording.recording import Recording
 from bipedsim.recording.schema import COLUMNS, EFFORT_COMMANDS, IMPEDANCE_COMMANDS
 
@@ -19,6 +21,8 @@ until the next command, but not an old torque."""
 _NEGLIGIBLE = 1e-6
 """Difference of times that rounding can cause [s]."""
 _COLUMN = {column.sent: column for column in COLUMNS.values() if column.sent}
+EFFORT = "effort"
+"""Field of joint states with the torques of a controller."""
 *_BLOCKS, _ = (component.partition("[")[0] for component in _COLUMN[IMPEDANCE_COMMANDS].components)
 
 
@@ -57,6 +61,13 @@ class SentCommands:
         self._segment, self._period = -1, 0.0
         # The newest message of each topic, for the next rows of the segment.
         self._newest: dict[str, _Sent] = {}
+        # Topics whose numbers have no joint names.
+        self._unnamed: dict[str, None] = {}
+
+    @property
+    def notes(self) -> list[str]:
+        """Assumptions about the messages, once the bag has been read."""
+        return [f"{topic} names no joints: its numbers are taken in the order of the robot" for topic in self._unnamed]
 
     def put(self, out: Recording, rows: AlignedRows, robot: Robot | None) -> None:
         """Write the commands of ``rows``.
@@ -92,7 +103,7 @@ class SentCommands:
         numbers = None
         # The report of the drives counts more than the messages to them.
         if table is not None and not self._decoders.counts[_COLUMN[topic].topic]:
-            numbers = self._per_joint(topic, table.values[LABELLED], robot)
+            numbers = self._per_joint(topic, table.values, robot)
         if table is not None and numbers is not None:
             sound = np.isfinite(numbers[..., : len(_BLOCKS)]).all(axis=(1, 2))
             early = np.where(at < 0, np.maximum(rows.joints.arrived[0] - table.arrived, 0), 0)
@@ -102,15 +113,25 @@ class SentCommands:
         self._newest[topic] = sent.rows(slice(-1, None))
         return sent.rows(newest)
 
-    def _per_joint(self, topic: str, values: Array, robot: Robot | None) -> Array | None:
+    def _per_joint(self, topic: str, columns: Mapping[str, Array], robot: Robot | None) -> Array | None:
         """Return the numbers (n, nu, 1 or 6) of the messages; None if they do not fit the robot."""
         decoder = self._decoders.get(topic)
         assert decoder is not None
+        values = columns[next(iter(columns))]
         if robot is None:
             self._decoders.count_unfit(topic, len(values), "the robot is unknown, and with it the order of the joints")
             return None
+        if EFFORT in columns:
+            names = decoder.labels or ()
+            if not set(robot.joint_names) <= set(names) or values.shape[1] != len(names):
+                problem = f"they have {values.shape[1]} efforts of {some(names)}, and not of all joints of {robot.name}"
+                self._decoders.count_unfit(topic, len(values), problem)
+                return None
+            values = values[:, [names.index(name) for name in robot.joint_names]]
+        else:
+            self._unnamed[topic] = None
         n = values.shape[1] // max(robot.nu, 1)
-        blocks: tuple[str, ...] = ("effort",)
+        blocks: tuple[str, ...] = (EFFORT,)
         if topic == IMPEDANCE_COMMANDS:
             # The label of the layout's first dimension names the blocks; an empty one stands for all of them.
             named = tuple(label.strip() for label in (decoder.labels or ())[:n])
