@@ -50,6 +50,8 @@ START_S = 120.0
 """Time in which the recorder must be ready [s]; a first start compiles."""
 END_S = 60.0
 """Time in which a node must end after SIGINT [s]; a recorder writes its index."""
+RESTART_S = 10.0
+"""Longest time without commands [s] while a controller restarts, on a busy machine."""
 RECORDER, SIM, ECHO = "recorder_node", "sim_node", "echo"
 
 
@@ -399,6 +401,12 @@ def judge(plant: Plant, changer: Changer, folder: Path) -> dict[str, Any]:
         if life.name == SIM and (path := folder / f"{number}_stats.json").exists()
     ]
     faults += [f"{SIM}: {warning}" for counted in statistics for warning in counted["warnings"] or ()]
+    faults += [
+        f"{SIM}: no commands for {seconds:.0f} s of wall time, longer than a restart takes"
+        for counted in statistics
+        for seconds in counted["command_silences_wall_s"]
+        if seconds > RESTART_S
+    ]
     for segment in segments:
         segment["changes"] = len(segment["changes"])
     return {

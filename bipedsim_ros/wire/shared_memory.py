@@ -2,6 +2,10 @@
 
 Fast DDS recognises a left port as dead if its lock file still exists. Otherwise it waits for one second, during which
 a simulator that publishes does not tick. Every killed process leaves a segment of 0.5 to 2 MB.
+
+A port whose listener has ended may still be mapped by publishers. It must stay: the last one that unmaps it removes the
+port by its name (``SharedMemGlobal::~Port``). If another node had made a new port with this name meanwhile, that node
+would never receive a message.
 """
 
 from __future__ import annotations
@@ -20,6 +24,17 @@ _AGE_S = 10.0
 """Minimum age of left memory [s]: a younger file may not have been locked yet by its creator."""
 
 
+def _mapped(folder: Path) -> set[str]:
+    """Return the names of the files in a folder that processes of this user have mapped."""
+    line = re.compile(rf"\s{re.escape(str(folder))}/(\S+)$", re.M)
+    names: set[str] = set()
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        # The process may end meanwhile, or belong to another user, who cannot map these files.
+        with suppress(OSError):
+            names |= {*line.findall(maps.read_text(errors="replace"))}
+    return names
+
+
 def _is_held(lock: Path) -> bool:
     """Return whether a process holds a lock file; each process that listens at a port does so until it ends."""
     try:
@@ -33,14 +48,18 @@ def _is_held(lock: Path) -> bool:
 
 
 def left_memory(folder: Path = FOLDER) -> dict[str, list[Path]]:
-    """Return ports and segments of processes that have ended, by name, each with its files.
+    """Return ports and segments of processes that have ended and that nobody uses, by name, each with its files.
 
     Args:
         folder: Folder of the shared memory.
     """
     left = {}
-    for path in sorted(folder.glob("fast*")):
-        if not (_PORT.fullmatch(path.name) or _SEGMENT.fullmatch(path.name)):
+    candidates = [
+        path for path in sorted(folder.glob("fast*")) if _PORT.fullmatch(path.name) or _SEGMENT.fullmatch(path.name)
+    ]
+    mapped = _mapped(folder) if candidates else set()
+    for path in candidates:
+        if path.name in mapped:
             continue
         locks = [path.with_name(f"{path.name}_{kind}") for kind in ("el", "sl")]
         # The process may end meanwhile and remove its files.

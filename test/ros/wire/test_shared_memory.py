@@ -52,6 +52,28 @@ def test_memory_that_nobody_holds_is_removed(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("sem.*"))) == 4
 
 
+def test_a_port_that_a_publisher_still_has_mapped_stays(tmp_path: Path) -> None:
+    """Fast DDS removes it by its name later, when another node may have made a port of this name."""
+    port = tmp_path / "fastrtps_port7000"
+    port.write_bytes(bytes(4096))
+    os.utime(port, (0.0, 0.0))
+    code = f"""
+import mmap
+with open({str(port)!r}, "r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+    print("mapped", flush=True)
+    input()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as publisher:
+        assert publisher.stdout is not None
+        assert publisher.stdout.readline() == "mapped\n"
+        assert remove_left_memory(tmp_path) == []
+        publisher.communicate("\n")
+    assert port.exists()
+    assert remove_left_memory(tmp_path) == [port.name]
+
+
 LISTENER = """
 import time
 import rclpy
