@@ -13,44 +13,14 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
-from builtin_interfaces.msg import Duration
-from drives_support import ROBOT, Drives
+from drives_support import ROBOT, Drives, knee_goal
 from hypothesis import given, settings, strategies
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint, MultiDOFJointTrajectory
 
 from bipedsim_ros.loop import ErrorCode, Tracking
-from bipedsim_ros.wire import CommandWriter, Goal, read_goal, topics
+from bipedsim_ros.wire import CommandWriter, topics
 
 KNEE = ROBOT.joint_names.index("l_knee")
 HIP = ROBOT.joint_names.index("l_hip_pitch")
-
-
-def tracking(*, path: Any = (), end: Any = (), time: float = 0.0, start: int = 0) -> Tracking:
-    """Return a goal that moves the left knee to 1 rad within 1 s, with tolerances as (position, velocity) by joint."""
-
-    def tolerances(limits: Any) -> list[Any]:
-        return [
-            SimpleNamespace(name=ROBOT.joint_names[joint], position=position, velocity=velocity, acceleration=0.0)
-            for joint, (position, velocity) in dict(limits).items()
-        ]
-
-    points = [JointTrajectoryPoint(positions=[1.0], time_from_start=Duration(sec=1))]
-    message = JointTrajectory(joint_names=["l_knee"], points=points)
-    message.header.stamp.sec = start
-    goal = read_goal(
-        SimpleNamespace(
-            trajectory=message,
-            multi_dof_trajectory=MultiDOFJointTrajectory(),
-            path_tolerance=tolerances(path),
-            component_path_tolerance=[],
-            goal_tolerance=tolerances(end),
-            component_goal_tolerance=[],
-            goal_time_tolerance=Duration(sec=int(time), nanosec=round(time % 1.0 * 1e9)),
-        ),
-        ROBOT.joint_names,
-    )
-    assert isinstance(goal, Goal), goal
-    return Tracking(goal, ROBOT.joint_names)
 
 
 def resting() -> Drives:
@@ -76,7 +46,7 @@ def ending(goal: Tracking) -> tuple[ErrorCode, bool]:
 
 
 def test_a_goal_without_tolerances_succeeds_when_its_time_is_over() -> None:
-    drives, goal = resting(), tracking()
+    drives, goal = resting(), knee_goal()
     drives.commands.follow(goal, 0.0)
     assert run_to_the_end(drives, goal) == 1.0
     assert ending(goal) == (ErrorCode.SUCCESSFUL, False)
@@ -95,7 +65,7 @@ def test_a_goal_without_tolerances_succeeds_when_its_time_is_over() -> None:
     ],
 )
 def test_the_path_is_violated_at_the_first_tick_beyond_its_tolerance(path: Any, when: float) -> None:
-    drives, goal = resting(), tracking(path=path)
+    drives, goal = resting(), knee_goal(path=path)
     drives.commands.follow(goal, 0.0)
     assert run_to_the_end(drives, goal) == when
     violated = when < 1.0
@@ -103,7 +73,7 @@ def test_the_path_is_violated_at_the_first_tick_beyond_its_tolerance(path: Any, 
 
 
 def test_a_joint_that_the_goal_does_not_move_can_violate_it() -> None:
-    drives, goal = resting(), tracking(path={HIP: (0.1, 0.0)})
+    drives, goal = resting(), knee_goal(path={HIP: (0.1, 0.0)})
     drives.commands.follow(goal, 0.0)
     drives.run(10)
     drives.state.joint_position[HIP] = -0.2
@@ -112,7 +82,7 @@ def test_a_joint_that_the_goal_does_not_move_can_violate_it() -> None:
 
 
 def test_after_a_violation_the_joints_are_held_where_they_are_measured() -> None:
-    drives, goal = resting(), tracking(path={KNEE: (0.255, 0.0)})
+    drives, goal = resting(), knee_goal(path={KNEE: (0.255, 0.0)})
     drives.commands.follow(goal, 0.0)
     drives.state.joint_position[:] = np.linspace(-0.01, 0.01, ROBOT.nu)
     held = drives.state.joint_position.copy()
@@ -126,7 +96,7 @@ def test_after_a_violation_the_joints_are_held_where_they_are_measured() -> None
 
 @pytest.mark.parametrize(("time", "when"), [(0.5, 1.51), (0.0, math.inf)])
 def test_joints_have_the_goal_time_to_come_within_the_goal_tolerance(time: float, when: float) -> None:
-    drives, goal = resting(), tracking(end={KNEE: (0.05, 0.0)}, time=time)
+    drives, goal = resting(), knee_goal(end={KNEE: (0.05, 0.0)}, time=time)
     drives.commands.follow(goal, 0.0)
     drives.state.joint_position[KNEE] = 0.9
     assert run_to_the_end(drives, goal) == when
@@ -140,7 +110,7 @@ def test_joints_have_the_goal_time_to_come_within_the_goal_tolerance(time: float
 
 
 def test_a_goal_tolerance_of_velocity_waits_for_the_joints_to_stop() -> None:
-    drives, goal = resting(), tracking(end={KNEE: (0.0, 0.1)})
+    drives, goal = resting(), knee_goal(end={KNEE: (0.0, 0.1)})
     drives.commands.follow(goal, 0.0)
     drives.state.joint_velocity[KNEE] = -0.2
     assert run_to_the_end(drives, goal) == math.inf
@@ -165,7 +135,7 @@ def test_a_goal_succeeds_exactly_if_no_joint_and_quantity_is_beyond_a_positive_l
         for error, most in ((position, limit), (velocity, speed_limit)):
             fits = fits and (most <= 0.0 or abs(error) <= most + 1e-12)
     begin = resting().state.joint_position
-    goal = tracking(end={joint: tuple(x + 1e-9 if x > 0 else x for x in pair) for joint, pair in limits.items()})
+    goal = knee_goal(end={joint: tuple(x + 1e-9 if x > 0 else x for x in pair) for joint, pair in limits.items()})
     measured, drives.state.joint_position = drives.state.joint_position, begin
     drives.commands.follow(goal, 0.0)
     drives.run(1)
@@ -175,7 +145,7 @@ def test_a_goal_succeeds_exactly_if_no_joint_and_quantity_is_beyond_a_positive_l
 
 
 def test_a_stamp_shifts_the_trajectory_and_its_end() -> None:
-    drives, goal = resting(), tracking(start=2, end={KNEE: (5.0, 0.0)})
+    drives, goal = resting(), knee_goal(start=2, end={KNEE: (5.0, 0.0)})
     drives.commands.follow(goal, 0.0)
     assert run_to_the_end(drives, goal) == 3.0
     state = goal.state()
@@ -184,7 +154,7 @@ def test_a_stamp_shifts_the_trajectory_and_its_end() -> None:
 
 
 def test_the_state_has_time_setpoint_and_measurement_of_the_last_tick() -> None:
-    drives, goal = resting(), tracking()
+    drives, goal = resting(), knee_goal()
     drives.commands.follow(goal, 0.0)
     assert goal.state() is None
     drives.state.joint_position[:] = 0.0
@@ -200,7 +170,7 @@ def test_the_state_has_time_setpoint_and_measurement_of_the_last_tick() -> None:
 
 
 def test_a_cancelled_goal_holds_its_setpoint() -> None:
-    drives, goal = resting(), tracking()
+    drives, goal = resting(), knee_goal()
     drives.commands.follow(goal, 0.0)
     drives.run(51)
     drives.commands.cancel(goal)
@@ -211,7 +181,7 @@ def test_a_cancelled_goal_holds_its_setpoint() -> None:
 
 
 def test_a_goal_that_is_cancelled_before_its_first_tick_holds_the_measured_positions() -> None:
-    drives, goal = resting(), tracking()
+    drives, goal = resting(), knee_goal()
     drives.state.joint_position[:] = 0.3
     drives.commands.follow(goal, 0.0)
     drives.commands.cancel(goal)
@@ -219,7 +189,7 @@ def test_a_goal_that_is_cancelled_before_its_first_tick_holds_the_measured_posit
 
 
 def test_cancelling_a_goal_that_has_ended_changes_nothing() -> None:
-    drives, first, second = resting(), tracking(), tracking()
+    drives, first, second = resting(), knee_goal(), knee_goal()
     drives.commands.follow(first, 0.0)
     drives.run(10)
     drives.commands.follow(second, drives.t)
@@ -231,7 +201,7 @@ def test_cancelling_a_goal_that_has_ended_changes_nothing() -> None:
 
 def test_a_valid_command_or_a_reset_ends_a_goal_and_a_dropped_command_does_not() -> None:
     for topic in (topics.COMMANDS, topics.POSITIONS, topics.TRAJECTORY):
-        drives, goal = resting(), tracking()
+        drives, goal = resting(), knee_goal()
         drives.commands.follow(goal, 0.0)
         drives.run(10)
         assert not drives.commands.accept(b"\0\1\0\0abc", drives.t, topic)
@@ -241,7 +211,7 @@ def test_a_valid_command_or_a_reset_ends_a_goal_and_a_dropped_command_does_not()
         assert drives.commands.accept(data, drives.t, topic)
         assert ending(goal) == (ErrorCode.INVALID_GOAL, False)
         assert topic.name in str(goal.end)
-    drives, goal = resting(), tracking()
+    drives, goal = resting(), knee_goal()
     drives.commands.follow(goal, 0.0)
     drives.commands.clear()
     assert ending(goal)[0] == ErrorCode.INVALID_GOAL
@@ -249,7 +219,7 @@ def test_a_valid_command_or_a_reset_ends_a_goal_and_a_dropped_command_does_not()
 
 
 def test_a_goal_gives_the_drives_the_bits_of_the_same_message_on_the_topic() -> None:
-    by_topic, by_goal, goal = resting(), resting(), tracking()
+    by_topic, by_goal, goal = resting(), resting(), knee_goal()
     by_topic.commands.accept(goal.goal.data, 0.0, topics.TRAJECTORY)
     by_goal.commands.follow(goal, 0.0)
     for _ in range(120):
@@ -257,7 +227,7 @@ def test_a_goal_gives_the_drives_the_bits_of_the_same_message_on_the_topic() -> 
 
 
 def test_a_reader_in_another_thread_never_sees_half_a_tick() -> None:
-    goal = tracking()
+    goal = knee_goal()
     trajectory: Any = SimpleNamespace(start=0.0, end=math.inf, position=np.zeros(ROBOT.nu), velocity=np.zeros(ROBOT.nu))
     done = threading.Event()
 

@@ -21,7 +21,7 @@ from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import JointTolerance
 from rclpy.action import ActionClient
 from recorder_support import RecorderProcess
-from ros_support import NodeUnderTest, RosWorld
+from ros_support import NodeUnderTest, RosWorld, new_world
 from sensor_msgs.msg import JointState
 from sim_node_support import Commander, moving, time_of
 from std_srvs.srv import SetBool, Trigger
@@ -171,9 +171,9 @@ def test_a_cancelled_goal_holds_its_setpoint(ros: RosWorld) -> None:
 
 def test_another_goal_a_command_a_reset_and_the_end_each_end_a_goal(ros: RosWorld) -> None:
     sim, client = hanging(ros)
-    first = client.send(bend(5.0))
+    first = client.send(bend(60.0))
     client.pass_time(0.1)
-    second = client.send(bend(5.0))
+    second = client.send(bend(60.0))
     status, result = client.result(first)
     assert (status, result.error_code) == (GoalStatus.STATUS_ABORTED, ErrorCode.INVALID_GOAL)
     assert "new goal" in result.error_string
@@ -182,7 +182,7 @@ def test_another_goal_a_command_a_reset_and_the_end_each_end_a_goal(ros: RosWorl
     positions.send([0.0] * ROBOT.nu, ended.done)
     assert ended.result().status == GoalStatus.STATUS_ABORTED
     assert "/forward_position_controller/commands" in ended.result().result.error_string
-    third = client.send(bend(5.0))
+    third = client.send(bend(60.0))
     assert ros.call(Trigger, "/sim_node/reset").success
     status, result = client.result(third)
     assert (status, "reset" in result.error_string) == (GoalStatus.STATUS_ABORTED, True)
@@ -208,6 +208,26 @@ def test_a_paused_goal_waits_and_steps_in_lock_step_need_no_other_command(ros: R
         ros.spin(result.done, 0.01)
     assert result.result().status == GoalStatus.STATUS_SUCCEEDED
     ros.until(lambda: time_of(client.states[-1]) >= begin + 0.1, "the steps")
+
+
+def test_lock_step_that_begins_with_a_goal_has_the_same_bits_every_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = []
+    for i in range(2):
+        world = new_world(tmp_path / str(i), monkeypatch)
+        try:
+            client = Client(world)
+            world.start("sim_node", **(HANGING | {"start": "wait_for_command"}), clock="lock_step")
+            world.until(lambda client=client: client.states, "the state at t = 0")  # type: ignore[misc]
+            assert client.result(client.send(bend(0.2)))[0] == GoalStatus.STATUS_SUCCEEDED
+            world.until(lambda client=client: time_of(client.states[-1]) >= 0.2, "the last state")  # type: ignore[misc]
+        finally:
+            world.close()
+        stepped = [state for state in client.states if 0.0 < time_of(state) <= 0.2]
+        assert len(stepped) == 100
+        runs.append([(state.position.tobytes(), state.effort.tobytes()) for state in stepped])
+    assert runs[0] == runs[1]
 
 
 def test_a_replay_repeats_a_goal_to_the_bit(ros: RosWorld, tmp_path: Path) -> None:
