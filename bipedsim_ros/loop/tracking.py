@@ -81,9 +81,8 @@ class Tracking:
         self._writes = 0
 
     def finish(self, code: ErrorCode, text: str, cancelled: bool = False) -> None:
-        """End the goal, unless it has ended."""
-        if self.end is None:
-            self.end = GoalEnd(code, text, cancelled)
+        """End the goal."""
+        self.end = GoalEnd(code, text, cancelled)
 
     def state(self) -> TrackingState | None:
         """Return the state at the last tick, from any thread; None before the first tick."""

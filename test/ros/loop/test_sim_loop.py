@@ -646,3 +646,15 @@ def test_a_goal_that_ends_in_the_past_is_refused_and_one_that_has_begun_is_not()
     assert answers
     assert all("1.200" in answer for answer in answers)
     assert begun.state() is not None
+
+
+def test_a_divergence_ends_a_goal() -> None:
+    log: list[str] = []
+    _, _, loop = a_loop([], log.append, duration=0.0)
+    goal = knee_goal()
+    loop.follow(goal)
+    diverges(loop)
+    assert goal.end is not None
+    assert goal.end.code == ErrorCode.INVALID_GOAL
+    with pytest.raises(BipedSimError):
+        loop.follow(knee_goal())

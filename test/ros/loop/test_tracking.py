@@ -72,6 +72,30 @@ def test_the_path_is_violated_at_the_first_tick_beyond_its_tolerance(path: Any, 
     assert ending(goal)[0] == (ErrorCode.PATH_TOLERANCE_VIOLATED if violated else ErrorCode.SUCCESSFUL)
 
 
+def test_after_the_end_of_the_trajectory_its_path_tolerance_counts_no_more() -> None:
+    drives, goal = resting(), knee_goal(path={KNEE: (0.1, 0.0)}, end={KNEE: (0.05, 0.0)})
+    drives.commands.follow(goal, 0.0)
+    for _ in range(100):
+        drives.state.joint_position[KNEE] = drives.t
+        drives.run(1)
+    drives.state.joint_position[KNEE] = 0.5
+    drives.run(50)
+    assert goal.end is None, "it may still come within its goal tolerance"
+    drives.state.joint_position[KNEE] = 0.96
+    drives.run(1)
+    assert ending(goal)[0] == ErrorCode.SUCCESSFUL
+
+
+def test_a_goal_whose_end_comes_before_its_first_tick_must_be_on_its_path_there() -> None:
+    for position, code in ((0.8, ErrorCode.PATH_TOLERANCE_VIOLATED), (0.95, ErrorCode.SUCCESSFUL)):
+        drives, goal = resting(), knee_goal(path={KNEE: (0.1, 0.0)}, start=1)
+        drives.ticks = 200
+        drives.state.joint_position[KNEE] = position
+        drives.commands.follow(goal, drives.t)
+        drives.run(1)
+        assert ending(goal)[0] == code
+
+
 def test_a_joint_that_the_goal_does_not_move_can_violate_it() -> None:
     drives, goal = resting(), knee_goal(path={HIP: (0.1, 0.0)})
     drives.commands.follow(goal, 0.0)

@@ -245,6 +245,14 @@ def test_a_replay_repeats_a_goal_to_the_bit(ros: RosWorld, tmp_path: Path) -> No
     assert np.nanmax(knee) == pytest.approx(BENT[-1])
 
 
+def test_with_a_controller_manager_the_action_is_left_to_it(ros: RosWorld) -> None:
+    client = Client(ros)
+    ros.start("sim_node", **HANGING, command_interface="topic_based")
+    ros.until(moving(client.states), "a robot that hangs")
+    servers = ros.node.count_services(f"{ACTION}/_action/send_goal")
+    assert servers == 0
+
+
 def test_the_example_follows_and_returns(ros: RosWorld) -> None:
     hanging(ros)
     example = ros.start(ROOT / "examples" / "requests" / "follow.py")
