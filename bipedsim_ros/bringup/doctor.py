@@ -36,6 +36,12 @@ EXTRAS = {
     "unitree": "--controller unitree",
 }
 """Extra of setup.py to its use. ROS 2 has a check of its own; the other extras are for developers."""
+ROS_PACKAGES = {
+    "control_msgs": "the action follow_joint_trajectory",
+    "simulation_interfaces": "the standard services of simulators",
+    "tf2_msgs": "/tf",
+}
+"""Package of a ROS 2 installation to its use in sim_node, which pip does not bring."""
 MODULES = {"numba": "numba", "numpy": "numpy", "pin": "pinocchio"}
 """Distribution to module of the libraries with a line of their own."""
 _PRIORITY = 50  # the default of sim_node
@@ -125,6 +131,11 @@ def _ros() -> Iterator[Check]:
         advice = f"wheels and {sourced} do not mix: unset PYTHONPATH, LD_LIBRARY_PATH and AMENT_PREFIX_PATH"
     source = f"wheel {wheel}" if wheel else sourced or "of an unknown distribution"
     yield Check("ROS 2", f"{source}, {rmw}", advice, bool(advice), {"wheel": wheel, "sourced": sourced, "rmw": rmw})
+    missing = {name: use for name, use in ROS_PACKAGES.items() if importlib.util.find_spec(name) is None}
+    value = "; ".join(f"{name} is missing: sim_node lacks {use}" for name, use in missing.items()) or "all there"
+    packages = " ".join(f"ros-$ROS_DISTRO-{name.replace('_', '-')}" for name in missing)
+    advice = f"apt install {packages}, in a ROS 2 installation" if missing else ""
+    yield Check("ROS packages", value, advice, details={"missing": list(missing)})
 
 
 def _kernels() -> Iterator[Check]:

@@ -32,3 +32,4 @@ from .realtime import (
 from .sim_loop import SimLoop as SimLoop
 from .sim_params import SimParams as SimParams, wrong_sign as wrong_sign
 from .sim_statistics import Statistics as Statistics, write_json as write_json
+from .tracking import ErrorCode as ErrorCode, Tracking as Tracking

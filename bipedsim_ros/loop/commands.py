@@ -20,6 +20,7 @@ from bipedsim.sim import LIMIT, POSITION, SETPOINT, STIFFNESS, VELOCITY, Observa
 from bipedsim_ros.loop.drive_params import DriveParams
 from bipedsim_ros.loop.drops import Drops
 from bipedsim_ros.loop.sim_params import SimParams
+from bipedsim_ros.loop.tracking import ErrorCode, Tracking
 from bipedsim_ros.loop.trajectory import Trajectory
 from bipedsim_ros.wire import (
     CommandFault,
@@ -38,6 +39,7 @@ _ACTS = {
     "hold": "the last one is held",
     "stiff": "the joints are held where they are",
 }
+_NO_WAYPOINTS = Waypoints(None, np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros((0, 0)), None, None)
 # Maximum number of logged changes (kind of command, silences), and maximum number of stored silences.
 _MAX_LOGGED, _MAX_SILENCES = 20, 100
 
@@ -119,6 +121,7 @@ class Commands:
         self._setpoint[LIMIT] = self._limit
         self._waypoints: Waypoints | None = None
         self._trajectory: Trajectory | None = None
+        self._tracking: Tracking | None = None
         self._continues_setpoint = False
         self._holds = False
         self.kinds = topics.TOPIC_BASED if params.command_interface == "topic_based" else topics.COMMAND_KINDS
@@ -157,6 +160,7 @@ class Commands:
 
     def clear(self) -> None:
         """Discard the last command, as after a reset; the counts remain."""
+        self.end_goal("the simulation was reset")
         self._end_silence(self._t)
         self._tau[:] = self._setpoint[:LIMIT] = 0.0
         self._own_gains[:] = False
@@ -173,6 +177,7 @@ class Commands:
         if fault is not None:
             self.drops.add(fault.kind, f"{topic.name} dropped: {fault.text}")
             return False
+        self.end_goal(f"a command on {topic.name} replaced it")
         self.received += 1
         if topic is not self.followed:
             if topic is not topics.TRAJECTORY:
@@ -198,6 +203,30 @@ class Commands:
         self._received_at = self._clock()
         return True
 
+    def follow(self, tracking: Tracking, t: float) -> None:
+        """Follow the trajectory of a goal from simulated time ``t`` [s] on, as one that arrived on its topic."""
+        self.end_goal("a new goal replaced it")
+        self.accept(tracking.goal.data, t, topics.TRAJECTORY)
+        self._tracking = tracking
+
+    def cancel(self, tracking: Tracking) -> None:
+        """Hold the present setpoint instead of the trajectory of a goal that still runs."""
+        if tracking is self._tracking:
+            self._tracking = None
+            tracking.finish(ErrorCode.SUCCESSFUL, f"cancelled at t = {self._t:.3f} s", cancelled=True)
+            self._begin(_NO_WAYPOINTS)
+
+    def end_goal(self, reason: str) -> None:
+        """End the running goal, if there is one."""
+        if self._tracking is not None:
+            self._tracking.finish(ErrorCode.INVALID_GOAL, reason)
+            self._tracking = None
+
+    @property
+    def follows_goal(self) -> bool:
+        """Whether the drives follow the trajectory of a goal, which needs no further command."""
+        return self._tracking is not None
+
     def _read(self, data: bytes, topic: Topic) -> CommandFault | None:
         """Read a message of any kind; return its fault if it is invalid."""
         if topic is topics.COMMANDS:
@@ -213,9 +242,7 @@ class Commands:
             waypoints = read_trajectory(data, self._robot.joint_names)
             if isinstance(waypoints, CommandFault):
                 return waypoints
-            has_setpoint = self.followed is topics.POSITIONS or self._trajectory is not None
-            self._continues_setpoint = has_setpoint and not self.timed_out
-            self._waypoints = waypoints
+            self._begin(waypoints)
             return None
         fault = self._positions.read(data, self._excess)
         if fault is None:
@@ -237,6 +264,24 @@ class Commands:
             self._setpoint[STIFFNESS:LIMIT, joints] = self._gains[:, joints]
             self._own_gains[:, joints] = True
             self._holds = True
+
+    def _begin(self, waypoints: Waypoints) -> None:
+        """Begin a trajectory at the next tick: at the last setpoint of positions or a trajectory, if there is one."""
+        has_setpoint = self.followed is topics.POSITIONS or self._trajectory is not None
+        self._continues_setpoint = has_setpoint and not self.timed_out
+        self._waypoints = waypoints
+
+    def _follow_goal(self, observation: Observation, t: float) -> None:
+        """Follow the trajectory, compare it with the joint state, and hold the joints where they violate the goal."""
+        self._follow_trajectory(observation, t)
+        tracking, trajectory = self._tracking, self._trajectory
+        if tracking is None or trajectory is None:
+            return
+        if not tracking.check(t, trajectory, observation.joint_position, observation.joint_velocity):
+            self._waypoints, self._continues_setpoint = _NO_WAYPOINTS, False
+            self._follow_trajectory(observation, t)
+        if tracking.end is not None:
+            self._tracking = None
 
     def _follow_trajectory(self, observation: Observation, t: float) -> None:
         """Update the setpoint from the trajectory; a new one begins at the last setpoint or at the joint state."""
@@ -321,7 +366,7 @@ class Commands:
             np.subtract(spring, self._kd * observation.joint_velocity, out=self._out)
         elif self.kept and self.started:
             if self.followed is topics.TRAJECTORY:
-                self._follow_trajectory(observation, t)
+                self._follow_goal(observation, t)
             elif self.followed is topics.JOINT_COMMANDS:
                 self._hold(observation, ~self._joints.commanded)
             return self._setpoint

@@ -8,6 +8,7 @@ from bipedsim.runs import Rollout
 from bipedsim_ros.loop.commands import Commands
 from bipedsim_ros.loop.inbox import Inbox
 from bipedsim_ros.loop.realtime import LONGEST_WAIT_NS, Histogram
+from bipedsim_ros.loop.tracking import Tracking
 
 # A command that was sent before a change of the state (reset, repeated state) arrives within this time.
 _QUIET_NS = 200_000_000
@@ -66,6 +67,14 @@ class Replies:
             topic, data = message
             valid = self._commands.accept(data, self._rollout.sim.t, topic) or valid
         return valid
+
+    def follow(self, tracking: Tracking) -> bool:
+        """Process the goal of an action as a command; return False if an injected fault loses it."""
+        if self.running and not self._rollout.hears():
+            return False
+        self._commands.follow(tracking, self._rollout.sim.t)
+        self.answered = True
+        return True
 
     def take_untimed(self) -> None:
         """Process the newest command of a paused simulation, without its round trip."""

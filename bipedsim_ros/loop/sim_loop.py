@@ -27,6 +27,8 @@ from bipedsim_ros.loop.replies import Replies
 from bipedsim_ros.loop.requests import Requests
 from bipedsim_ros.loop.sim_params import SimParams
 from bipedsim_ros.loop.sim_statistics import Statistics
+from bipedsim_ros.loop.tracking import Tracking
+from bipedsim_ros.wire import Goal
 
 # Before the start, the state is repeated at this period, in case no controller received it.
 _REPEAT_NS = 500_000_000
@@ -193,6 +195,35 @@ class SimLoop:
         self._publishers.publish_changes(self._commands.tuning.set(self._sim.t, gains))
         return f"changed {', '.join(gains)} at t = {self._sim.t:.6f} s"
 
+    def check_goal(self, goal: Goal) -> str:
+        """Check that the drives can follow the trajectory of an action's goal now.
+
+        Raises:
+            BipedSimError: The simulation has ended, or the trajectory ends in the past.
+        """
+        if self._state in ("diverged", "finished"):
+            raise BipedSimError(f"the simulation is {self._state}; call reset")
+        t = self._sim.t
+        if (end := goal.end(t)) < t:
+            raise BipedSimError(f"it ends at t = {end:.3f} s, but now is t = {t:.3f} s; set its stamp to 0")
+        return f"valid at t = {t:.6f} s"
+
+    def follow(self, tracking: Tracking) -> str:
+        """Make the drives follow the trajectory of an action's goal from the next tick on.
+
+        Raises:
+            BipedSimError: They cannot, see :meth:`check_goal`, or an injected fault loses the goal.
+        """
+        self.check_goal(tracking.goal)
+        if not self._replies.follow(tracking):
+            raise BipedSimError("an injected fault of commands loses it")
+        return f"followed from t = {self._sim.t:.6f} s"
+
+    def cancel(self, tracking: Tracking) -> str:
+        """Make the drives hold their setpoint, if they still follow this goal."""
+        self._commands.cancel(tracking)
+        return f"at t = {self._sim.t:.6f} s"
+
     def hang(self, action: str) -> str:
         """Start an action of the gantry; see :meth:`Simulator.hang`."""
         self._sim.hang(action)
@@ -222,6 +253,7 @@ class SimLoop:
         self._set_state(self._state)
         self.count()
         self.requests.close()
+        self._commands.end_goal("the simulation has ended")
         self._publishers.publish_run({schema.STATISTICS: self._statistics.as_dict()})
 
     def count(self) -> None:
@@ -350,6 +382,7 @@ class SimLoop:
 
     def _diverge(self, error: DivergenceError) -> None:
         self._set_state("diverged")
+        self._commands.end_goal("the simulation has diverged")
         self._statistics.error = str(error)
         self._log(f"{error}; stopped at t = {error.t:.6f} s, call the service ~/reset to go on")
         if self._params.duration > 0.0:
@@ -389,6 +422,10 @@ class SimLoop:
         # Everything else is published while the controller computes, and before a service can change the state.
         if not published:
             self._publish_ground()
+        if self._commands.follows_goal:
+            # A goal replies to all states until its end, so that no client needs to send commands meanwhile.
+            self._replies.answered = True
+            self._replies.receive()
         end = self._clock_ns() + round(self._params.lock_step_timeout * NS_PER_S)
         changes = self._changes
         while not (self._replies.answered or self._stop) and (budget := end - self._clock_ns()) > 0:

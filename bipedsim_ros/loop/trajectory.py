@@ -21,15 +21,21 @@ class Trajectory:
         now: Time at which the trajectory begins [s].
         position: (nu,) joint positions at this time [rad].
         velocity: (nu,) joint velocities at this time [rad/s].
+
+    Attributes:
+        position, velocity: (nu,) setpoint at the time of the last :meth:`go` [rad], [rad/s].
+        start: Time from which the times of the waypoints count [s].
+        end: Time of the last waypoint, or ``now`` if all are in the past [s].
     """
 
     def __init__(self, points: Waypoints, now: float, position: Array, velocity: Array) -> None:
         self._joints = points.joints
         self.position = position.copy()
         self.velocity = np.zeros_like(position)
-        t = points.t + (now if points.start is None else points.start)
+        self.start = now if points.start is None else points.start
+        t = points.t + self.start
         ahead = t > now
-        self._end = float(t[-1]) if ahead.any() else now
+        self.end = float(t[-1]) if ahead.any() else now
         if len(t):
             self._last = points.position[-1]
         columns = [points.position, points.velocity, points.acceleration]
@@ -46,7 +52,7 @@ class Trajectory:
         """Update :attr:`position` (nu,) [rad] and :attr:`velocity` (nu,) [rad/s] to the time ``t`` [s]."""
         if self._path is None:
             return
-        if t < self._end:
+        if t < self.end:
             self.position[self._joints], self.velocity[self._joints] = self._path.at(t)
             return
         self.position[self._joints] = self._last

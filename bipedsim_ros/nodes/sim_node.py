@@ -48,6 +48,7 @@ from bipedsim_ros.nodes.node_main import NodeProgram, run_node
 from bipedsim_ros.nodes.parameters import Parameters
 from bipedsim_ros.nodes.request_services import offer_requests
 from bipedsim_ros.nodes.simulation_services import offer
+from bipedsim_ros.nodes.trajectory_action import offer_trajectory_action
 from bipedsim_ros.wire import (
     BASE_FRAME,
     Departures,
@@ -158,6 +159,8 @@ class SimNode(NodeProgram):
             node.create_service(Trigger, name, self._service(partial(self.loop.hang, action)))
         offer_requests(node, self.loop)
         self._standard_services = offer(node, sim, self.loop)
+        follows = topics.TRAJECTORY in self._commands.kinds
+        self._trajectory_action = offer_trajectory_action(node, robot, self.loop) if follows else None
         # A controller manager has its own effort controller.
         own = [] if params.command_interface == "topic_based" else [make_effort_controller(node, robot)]
         self._background = Background(node, *own)
@@ -185,6 +188,8 @@ class SimNode(NodeProgram):
         try:
             self.loop.run(self._each_second)
         finally:
+            if self._trajectory_action is not None:
+                self._trajectory_action.send_results()
             self._background.stop()
             self._report()
             patience = _DRAIN_S[self._params.clock == "lock_step"]
@@ -202,6 +207,8 @@ class SimNode(NodeProgram):
         """Destroy the ROS node."""
         if self._standard_services is not None:
             self._standard_services.destroy()
+        if self._trajectory_action is not None:
+            self._trajectory_action.destroy()
         self._departures.close()
         for controller in self._effort_controllers:
             controller.destroy_node()

@@ -34,6 +34,7 @@ from .endpoints import (
     relative as relative,
     requested as requested,
 )
+from .goals import Goal as Goal, Tolerances as Tolerances, read_goal as read_goal
 from .joint_commands import (
     CommandFault as CommandFault,
     CommandReader as CommandReader,

@@ -50,7 +50,7 @@ def read_trajectory(data: bytes, joint_names: Sequence[str]) -> Waypoints | Comm
     ]
     if not names and points:
         problems.append("it names no joints")
-    t = np.array([_seconds(point.time_from_start) for point in points])
+    t = np.array([seconds(point.time_from_start) for point in points])
     if (len(t) and t[0] < 0.0) or (np.diff(t) <= 0.0).any():
         problems.append("the times of its points do not rise")
     values: dict[str, Array | None] = {}
@@ -65,12 +65,12 @@ def read_trajectory(data: bytes, joint_names: Sequence[str]) -> Waypoints | Comm
         return CommandFault("trajectory", "; ".join(problems))
     position = values["position"]
     assert position is not None
-    stamp = _seconds(message.header.stamp)
+    stamp = seconds(message.header.stamp)
     joints = np.array([joint_names.index(name) for name in names], dtype=np.intp)
     return Waypoints(stamp or None, joints, t, position, values["velocity"], values["acceleration"])
 
 
-def _seconds(time: object) -> float:
+def seconds(time: object) -> float:
     """Return a Time or Duration in seconds."""
     return float(time.sec + time.nanosec / NS_PER_S)  # type: ignore[attr-defined]
 

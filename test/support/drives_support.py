@@ -3,20 +3,52 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from builtin_interfaces.msg import Time
+from builtin_interfaces.msg import Duration, Time
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint, MultiDOFJointTrajectory
 
 from bipedsim.model import load_robot
 from bipedsim.sim import Observation
 from bipedsim_ros.loop.commands import Commands
 from bipedsim_ros.loop.sim_params import SimParams
 from bipedsim_ros.loop.sim_statistics import Statistics
+from bipedsim_ros.loop.tracking import Tracking
+from bipedsim_ros.wire import Goal, read_goal
 from bipedsim_ros.wire.joint_commands import CommandWriter
 
 ROBOT = load_robot("biped14")
 DT = 0.01
+
+
+def knee_goal(*, path: Any = (), end: Any = (), time: float = 0.0, start: int = 0) -> Tracking:
+    """Return a goal that moves the left knee to 1 rad within 1 s, with tolerances as (position, velocity) by joint."""
+
+    def tolerances(limits: Any) -> list[Any]:
+        return [
+            SimpleNamespace(name=ROBOT.joint_names[joint], position=position, velocity=velocity, acceleration=0.0)
+            for joint, (position, velocity) in dict(limits).items()
+        ]
+
+    points = [JointTrajectoryPoint(positions=[1.0], time_from_start=Duration(sec=1))]
+    message = JointTrajectory(joint_names=["l_knee"], points=points)
+    message.header.stamp.sec = start
+    goal = read_goal(
+        SimpleNamespace(
+            trajectory=message,
+            multi_dof_trajectory=MultiDOFJointTrajectory(),
+            path_tolerance=tolerances(path),
+            component_path_tolerance=[],
+            goal_tolerance=tolerances(end),
+            component_goal_tolerance=[],
+            goal_time_tolerance=Duration(sec=int(time), nanosec=round(time % 1.0 * 1e9)),
+        ),
+        ROBOT.joint_names,
+    )
+    assert isinstance(goal, Goal), goal
+    return Tracking(goal, ROBOT.joint_names)
 
 
 class Drives:

@@ -101,6 +101,18 @@ def test_a_package_that_cannot_be_imported_is_a_problem(
 
 
 @pytest.mark.ros
+def test_a_missing_ros_package_is_a_hint_that_names_its_use(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+    monkeypatch.setattr(doctor, "ROS_PACKAGES", {"no_such_msgs": "an action", "std_msgs": "numbers"})
+    code, checks = examine(capsys)
+    assert (code, checks["ROS packages"]["status"]) == (EXIT_OK, "hint")
+    assert checks["ROS packages"]["missing"] == ["no_such_msgs"]
+    assert "an action" in checks["ROS packages"]["value"]
+
+
+@pytest.mark.ros
 def test_a_middleware_that_is_not_installed_is_a_problem(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
+from drives_support import knee_goal
+
 from bipedsim.model import load_robot
 from bipedsim.runs import FaultSchedule, Rollout
 from bipedsim.runs.faults import Fault
@@ -94,6 +96,17 @@ def test_a_fault_loses_commands_of_a_running_simulation(running: bool) -> None:
     assert link.replies.take()
     assert link.commands.received == (not running)
     assert link.rollout.faults.lost_commands == running
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_a_goal_is_a_command_that_answers_the_state_and_that_a_fault_may_lose(lost: bool) -> None:
+    link = _Link(*[Fault(part="commands", does="lost", duration=1.0)] * lost)
+    link.replies.answered = False
+    goal = knee_goal()
+    assert link.replies.follow(goal) == link.replies.answered == link.commands.follows_goal == (not lost)
+    assert link.commands.received == link.commands.started == (not lost)
+    assert link.rollout.faults.lost_commands == lost
+    assert goal.end is None
 
 
 def test_commands_of_before_a_reset_are_dropped_until_there_is_silence() -> None:

@@ -14,15 +14,19 @@ from refusals import refusal
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 from builtin_interfaces.msg import Time
+from drives_support import knee_goal
 
 from bipedsim.config import from_mapping
+from bipedsim.errors import BipedSimError
 from bipedsim.model import load_robot
+from bipedsim.recording.bag import NS_PER_S
 from bipedsim.runs import Fault, FaultSchedule, Push, Rollout
 from bipedsim.sim import LARGEST_PUSH, Command, Simulator
 from bipedsim_ros.loop.commands import Commands
 from bipedsim_ros.loop.sim_loop import SimLoop
 from bipedsim_ros.loop.sim_params import SimParams
 from bipedsim_ros.loop.sim_statistics import Statistics
+from bipedsim_ros.loop.tracking import ErrorCode, Tracking
 from bipedsim_ros.wire import Topic, topics
 from bipedsim_ros.wire.joint_commands import CommandWriter, ImpedanceWriter
 
@@ -580,3 +584,77 @@ def test_a_reset_repeats_the_state_at_once_for_who_waits_for_it_as_the_begin_doe
     laps = played.published[: begun[0]], played.published[begun[0] :]
     assert [len(lap) for lap in laps] == [2, 2]
     assert all(lap[1] - lap[0] < 100_000 * US for lap in laps)
+
+
+def test_lock_step_needs_no_commands_while_a_goal_runs_and_waits_for_one_afterwards() -> None:
+    played, statistics, loop = a_loop([], clock="lock_step", duration=1.005, lock_step_timeout=0.5)
+    goal = knee_goal()
+    loop.requests.post(lambda: loop.follow(goal), pytest.fail)
+    ends: list[int] = []
+
+    def sense(_observation: Any) -> int:
+        if goal.end is not None:
+            ends.append(played.now)
+        return int(played.now)
+
+    played.publish_sensors = sense
+    loop.run(lambda: None)
+    assert goal.end is not None
+    assert goal.end.code == ErrorCode.SUCCESSFUL
+    assert ends[0] < 0.1 * NS_PER_S, "no state of the goal has waited"
+    assert (np.diff(ends) >= 0.5 * NS_PER_S).all()
+    assert statistics.missed_commands == len(ends)
+
+
+def test_in_lock_step_a_command_ends_a_goal() -> None:
+    played, _, loop = a_loop([], clock="lock_step", duration=0.05, lock_step_timeout=0.5)
+    goal = knee_goal()
+    loop.requests.post(lambda: loop.follow(goal), pytest.fail)
+    commands = iter([None, None, (topics.COMMANDS, SOUND)])
+    played.take_any = lambda: next(commands, None)
+    loop.run(lambda: None)
+    assert goal.end is not None
+    assert topics.COMMANDS.name in goal.end.text
+
+
+def test_the_end_of_the_loop_ends_a_goal_and_the_next_one_is_refused() -> None:
+    _, _, loop = a_loop([], duration=0.05, clock="as_fast_as_possible")
+    goal, late = knee_goal(), knee_goal()
+    loop.requests.post(lambda: loop.follow(goal), pytest.fail)
+    loop.run(lambda: None)
+    assert goal.end is not None
+    assert goal.end.code == ErrorCode.INVALID_GOAL
+    with pytest.raises(BipedSimError):
+        loop.check_goal(late.goal)
+    assert loop.requests.ask(lambda: loop.follow(late))[0] is False
+
+
+def test_a_goal_that_ends_in_the_past_is_refused_and_one_that_has_begun_is_not() -> None:
+    _, _, loop = a_loop([], duration=1.5, clock="as_fast_as_possible")
+    answers: list[str] = []
+    past, begun = knee_goal(), knee_goal(start=1)
+    past = Tracking(past.goal._replace(waypoints=past.goal.waypoints._replace(start=0.2)), ROBOT.joint_names)
+
+    def ask(_seconds: Any = None) -> int:
+        if loop.simulator.t > 1.3 and not answers:
+            for goal in (past, begun):
+                loop.requests.post(lambda goal=goal: loop.follow(goal), answers.append)  # type: ignore[misc]
+        return 0
+
+    loop._publishers.publish_sensors = ask  # type: ignore[method-assign, assignment]
+    loop.run(lambda: None)
+    assert answers
+    assert all("1.200" in answer for answer in answers)
+    assert begun.state() is not None
+
+
+def test_a_divergence_ends_a_goal() -> None:
+    log: list[str] = []
+    _, _, loop = a_loop([], log.append, duration=0.0)
+    goal = knee_goal()
+    loop.follow(goal)
+    diverges(loop)
+    assert goal.end is not None
+    assert goal.end.code == ErrorCode.INVALID_GOAL
+    with pytest.raises(BipedSimError):
+        loop.follow(knee_goal())
