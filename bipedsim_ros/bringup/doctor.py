@@ -37,9 +37,9 @@ EXTRAS = {
 }
 """Extra of setup.py to its use. ROS 2 has a check of its own; the other extras are for developers."""
 ROS_PACKAGES = {
-    "control_msgs": "the action follow_joint_trajectory",
+    "control_msgs": "the action for joint trajectories",
     "simulation_interfaces": "the standard services of simulators",
-    "tf2_msgs": "/tf",
+    "tf2_msgs": "the frames of RViz",
 }
 """Package of a ROS 2 installation to its use in sim_node, which pip does not bring."""
 MODULES = {"numba": "numba", "numpy": "numpy", "pin": "pinocchio"}

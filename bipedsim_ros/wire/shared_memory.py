@@ -48,7 +48,7 @@ def _is_held(lock: Path) -> bool:
 
 
 def left_memory(folder: Path = FOLDER) -> dict[str, list[Path]]:
-    """Return ports and segments of processes that have ended and that nobody uses, by name, each with its files.
+    """Return segments of ended processes, and their ports that no other process has mapped, each with its files.
 
     Args:
         folder: Folder of the shared memory.
@@ -59,7 +59,7 @@ def left_memory(folder: Path = FOLDER) -> dict[str, list[Path]]:
     ]
     mapped = _mapped(folder) if candidates else set()
     for path in candidates:
-        if path.name in mapped:
+        if _PORT.fullmatch(path.name) and path.name in mapped:
             continue
         locks = [path.with_name(f"{path.name}_{kind}") for kind in ("el", "sl")]
         # The process may end meanwhile and remove its files.

@@ -6,6 +6,7 @@ import fcntl
 import os
 import subprocess
 import sys
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -89,6 +90,12 @@ def files_of(names: set[str]) -> set[tuple[str, int]]:
     return {(name, (FOLDER / name).stat().st_ino) for name in names if (FOLDER / name).exists()}
 
 
+def mapped_by(pid: int) -> set[str]:
+    """Return the ports that a process has mapped."""
+    text = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8")
+    return {name for line in text.splitlines() for name in [Path(line.split()[-1]).name] if "_port" in name}
+
+
 @pytest.mark.ros
 @pytest.mark.skipif(not FOLDER.exists(), reason="not a system with shared memory in files")
 def test_a_node_that_starts_removes_what_a_killed_one_left_and_nothing_of_those_that_live(tmp_path: Path) -> None:
@@ -110,6 +117,10 @@ def test_a_node_that_starts_removes_what_a_killed_one_left_and_nothing_of_those_
             assert {"port" in name for name in names} == {True, False}
         nodes[1].kill()
         nodes[1].wait()
+        # The living node notices that the port is dead when it sends its next announcement.
+        end = time.monotonic() + 60.0
+        while dies & mapped_by(nodes[0].pid) and time.monotonic() < end:
+            time.sleep(0.1)
         for name in lives | dies:
             os.utime(FOLDER / name, (0.0, 0.0))
         living, dead = files_of(lives), files_of(dies)
