@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="FILE",
-        help="file to write, replaced if it exists (default: a new file next to RUN)",
+        help="file to write, replaced if it exists and is no .npz (default: a new file next to the recording)",
     )
     parser.add_argument(
         "--format",
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="TOPIC:=OTHER",
-        help="rename topics of a bag, such as '/robot1/*:=/*' (docs/other_bag.md)",
+        help="behind the recording: rename topics of a bag, such as '/robot1/*:=/*' (docs/other_bag.md)",
     )
     add_recorded(parser, ground=False)
     add_span(parser)

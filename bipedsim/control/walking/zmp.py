@@ -299,8 +299,8 @@ class ZmpController:
             ahead, sideways, turn = self._gait.stride.limits
             asked, given = (", ".join(f"{value:.3g}" for value in each) for each in (self._velocity, walked))
             warn_controller(
-                f"zmp: the velocity ({asked}) is limited to ({given}); alone, each component may reach {ahead:.3g} m/s "
-                f"ahead (max_forward), {sideways:.3g} m/s sideways (max_sideways), {turn:.3g} rad/s (max_turn)"
+                f"zmp: velocity ({asked}) is limited to ({given}): at most {ahead:.3g} m/s ahead (max_forward), "
+                f"{sideways:.3g} m/s sideways (max_sideways), {turn:.3g} rad/s (max_turn), and less together"
             )
         self._beyond = beyond
 

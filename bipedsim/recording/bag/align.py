@@ -67,6 +67,8 @@ _SENSORS = {
     kind for kind, fields in FIELDS.items() if any(column.field in fields for t in MEASURED for column in columns_on(t))
 }
 """Message types of sensors."""
+_NUMBERS = "std_msgs/msg/Float64MultiArray"
+"""Message type of commands."""
 
 
 def recording_from_bag(
@@ -268,13 +270,20 @@ class BagRows:
             warn_omitted(f"{self.path}: {topic} has no columns: {why}")
 
     def _unread(self) -> list[str]:
-        """Return a note on the sensors whose topics have no known name."""
+        """Return notes on sensors and commands whose topics have no known name, or that of an unknown foot."""
         topics = [
             described(topic, kind, self._decoders.counts[topic])
             for topic, kind in sorted(self._bag.types.items())
-            if kind in _SENSORS and self._decoders.get(topic) is None
+            if kind in (*_SENSORS, _NUMBERS) and self._decoders.get(topic) is None
         ]
-        return [f"not read, because their names are unknown: {', '.join(topics)}"] if topics else []
+        notes = [f"not read, because their names are unknown: {', '.join(topics)}"] if topics else []
+        if self._robot is not None:
+            feet = [sole.name for sole in self._robot.soles]
+            others = sorted({*self._find_feet()} - {*feet})
+            if others:
+                has = f"{self._robot.name} has the feet {', '.join(feet)}"
+                notes.append(f"topics of {', '.join(others)} are those of no foot: {has}")
+        return notes
 
     def _without_joint_states(self) -> str:
         """Return what the bag has instead of joint states, and the command that reads it."""
@@ -284,10 +293,13 @@ class BagRows:
         others = [topic for topic, _ in topics if self._bag.types[topic] == JOINT_STATE]
         if not others:
             return problem
+        if self._renamed:
+            return f"{problem}, after the renaming. In each pair, the name in the bag comes first"
         namespace = others[0].removesuffix(JOINT_STATES)
         entry = f"{others[0]}:={JOINT_STATES}" if namespace == others[0] else f"'{namespace}/{ANY}:=/{ANY}'"
-        command = f"bipedsim export {quote(str(self.path))} --remap {entry} -o run.npz"
-        return f"{problem}. Read {either(others)} with: {command}"
+        robot = f" --robot {quote(self._given)}" if self._given else ""
+        command = f"bipedsim export {quote(str(self.path))}{robot} --remap {entry} -o run.npz"
+        return f"{problem}. Sensors need further pairs (docs/other_bag.md). Read {either(others)} with: {command}"
 
     def _read(self, topic: str, block: Block) -> None:
         """Store the messages of a topic until their row is complete."""

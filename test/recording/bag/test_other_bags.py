@@ -131,6 +131,27 @@ def test_sensors_without_a_known_name_are_named_once_a_user_renames_topics(tmp_p
     assert not any("/wrist" in note for note in load_recording(path).notes)
 
 
+def test_commands_and_feet_without_a_known_name_are_named(tmp_path: Path) -> None:
+    numbers = "std_msgs/msg/Float64MultiArray"
+    messages = [*states(GRID), *forces(GRID, "/l"), *forces(GRID, "/r")]
+    messages.append((0, "/cmd", numbers, labelled([], [1.0])))
+    path = write_messages(tmp_path / "bag", messages)
+    remap = {"/l": "/left_foot_ft/wrench", "/r": "/rigth_foot_ft/wrench"}
+    notes = load_recording(path, remap=remap, robot="biped14").notes
+    assert [("/cmd" in note, "rigth" in note) for note in notes if "/cmd" in note or "rigth" in note] == [
+        (True, False),
+        (False, True),
+    ]
+
+
+def test_a_bag_without_joint_states_after_the_renaming_suggests_no_command(tmp_path: Path) -> None:
+    """The names in the message are the new ones."""
+    path = write_messages(tmp_path / "bag", states(GRID, "/r1/joint_states"))
+    with refusal(RecordingError, place=f"{path}: /joint_states") as caught:
+        load_recording(path, remap={"/*": "/r1/*"})
+    assert "bipedsim " not in str(caught.value)
+
+
 def test_a_table_has_no_topics_to_rename(tmp_path: Path) -> None:
     load_recording(write_messages(tmp_path / "bag", states(GRID))).save(tmp_path / "run.npz")
     with refusal(RecordingError, place=str(tmp_path / "run.npz")):
