@@ -144,14 +144,6 @@ def test_commands_and_feet_without_a_known_name_are_named(tmp_path: Path) -> Non
     ]
 
 
-def test_a_bag_without_joint_states_after_the_renaming_suggests_no_command(tmp_path: Path) -> None:
-    """The names in the message are the new ones."""
-    path = write_messages(tmp_path / "bag", states(GRID, "/r1/joint_states"))
-    with refusal(RecordingError, place=f"{path}: /joint_states") as caught:
-        load_recording(path, remap={"/*": "/r1/*"})
-    assert "bipedsim " not in str(caught.value)
-
-
 def test_a_table_has_no_topics_to_rename(tmp_path: Path) -> None:
     load_recording(write_messages(tmp_path / "bag", states(GRID))).save(tmp_path / "run.npz")
     with refusal(RecordingError, place=str(tmp_path / "run.npz")):
