@@ -37,6 +37,57 @@ def test_a_ros_import_would_be_found() -> None:
     assert not of_ros("numpy.linalg")
 
 
+AFTER_3_10 = {
+    "asyncio": {"Barrier", "Runner", "TaskGroup", "timeout", "timeout_at"},
+    "contextlib": {"chdir"},
+    "datetime": {"UTC"},
+    "enum": {"EnumCheck", "FlagBoundary", "ReprEnum", "StrEnum", "member", "nonmember", "property", "verify"},
+    "itertools": {"batched"},
+    "math": {"cbrt", "exp2", "fma", "sumprod"},
+    "tomllib": {"load", "loads"},
+    "typing": {
+        *("LiteralString", "Never", "NotRequired", "Required", "Self", "TypeVarTuple", "Unpack"),
+        *("TypeAliasType", "ReadOnly", "TypeIs", "NoDefault"),
+        *("assert_never", "assert_type", "clear_overloads", "dataclass_transform", "get_overloads", "override"),
+        "reveal_type",
+    },
+    "warnings": {"deprecated"},
+}
+"""Names of the standard library that Python 3.10, the oldest one of setup.py, does not have."""
+
+
+def too_new(text: str) -> list[str]:
+    """Return the names of :data:`AFTER_3_10` that a module imports, or uses as attributes."""
+    tree = ast.parse(text)
+    imported = [
+        f"{node.module}.{alias.name}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    ]
+    used = [
+        f"{node.value.id}.{node.attr}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    ]
+    late = {f"{module}.{name}" for module, names in AFTER_3_10.items() for name in names}
+    return sorted({*imported, *used} & late)
+
+
+@pytest.mark.parametrize("package", ["bipedsim", "bipedsim_ros", "bipedsim_studies"])
+def test_no_module_needs_a_newer_python_than_setup_py(package: str) -> None:
+    found = {path.name: too_new(path.read_text(encoding="utf-8")) for path in INSTALLED.glob(f"{package}/**/*.py")}
+    assert len(found) > 10
+    assert {name: names for name, names in found.items() if names} == {}
+
+
+def test_a_name_that_is_too_new_would_be_found() -> None:
+    assert too_new("from typing import Any, Self\nimport math\nmath.cbrt(8.0)\nmath.sqrt(4.0)") == [
+        "math.cbrt",
+        "typing.Self",
+    ]
+
+
 def test_the_simulator_knows_neither_nodes_nor_studies_and_these_not_each_other() -> None:
     rooms = {(i.importer.split(".")[0], i.target.split(".")[0]) for i in package_imports()}
     assert {(a, b) for a, b in rooms if a != b} == {("bipedsim_ros", "bipedsim"), ("bipedsim_studies", "bipedsim")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -72,7 +72,7 @@ class Inputs:
         assumed: Sequence[str],
         span: tuple[float | None, float | None],
         check: Path | None,
-    ) -> Self:
+    ) -> Inputs:
         """Read recordings, and report everything that is wrong with them before the estimate, which takes minutes.
 
         Args:
@@ -156,7 +156,7 @@ class Identification:
     missing: tuple[str, ...]
 
     @classmethod
-    def of(cls, inputs: Inputs, suggest: bool, predict: bool, progress: bool) -> Self:
+    def of(cls, inputs: Inputs, suggest: bool, predict: bool, progress: bool) -> Identification:
         """Identify a robot.
 
         Args:
@@ -184,10 +184,10 @@ class Identification:
                 tried = suggestions(robot, result, yaml_value(text), inputs.lacking, bar.update)
         missing, predictions = [*inputs.lacks(), *notes_of_contact], []
         if predict:
-            own = inputs.checked is not None
+            held_out = inputs.checked is not None
             source, recording = inputs.checked or (inputs.sources[-1], inputs.recordings[-1])
             try:
-                predictions = [Judgement.of(source, recording, robot, yaml_value(text), own, progress)]
+                predictions = [Judgement.of(source, recording, robot, yaml_value(text), held_out, progress)]
             except BipedSimError as error:
                 missing.append(f"no predictions of {source}: {error}")
         return cls(inputs, result, delay, contact, measured, text, tuple(tried), tuple(predictions), tuple(missing))

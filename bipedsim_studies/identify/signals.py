@@ -284,7 +284,7 @@ def measured_rows(recording: Recording, robot: Robot) -> tuple[Recording, tuple[
     values = np.hstack(columns)
     present = np.isfinite(values)
     whole = np.flatnonzero((present | ~present.any(axis=0)).all(axis=1))
-    if not len(whole) or len(whole) == len(recording) or not present.any():
+    if not len(whole):
         return recording, ()
     first, last = int(whole[0]), int(whole[-1])
     left_out = len(recording) - (last + 1 - first)

@@ -15,6 +15,7 @@ from ros_domains import lasting_environment
 from ros_support import RosWorld
 
 from bipedsim_ros.wire import Departures, PatientPublisher, topics
+from bipedsim_ros.wire.departures import machine_of
 
 pytestmark = pytest.mark.ros
 
@@ -28,6 +29,18 @@ MOST = 1000
 def lasting(ros: RosWorld, tmp_path: Path) -> dict[str, str]:
     """Return the environment of a process whose participant never times out."""
     return lasting_environment(ros.env, tmp_path)
+
+
+def test_endpoints_of_one_machine_have_the_same_name() -> None:
+    """The layout is that of RTPS 9.3.1.5 as Fast DDS fills it: vendor, host, process, random, participant."""
+    one = bytes([1, 15, 7, 8, 20, 21, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4])
+    process, host = bytearray(one), bytearray(one)
+    process[4], host[2] = 99, 99
+    assert machine_of(list(one)) == machine_of(list(process)) != machine_of(list(host))
+    other_dds = bytearray(one)
+    other_dds[1] = 16
+    process[1] = 16
+    assert machine_of(list(other_dds)) != machine_of(list(process)), "only the process is known"
 
 
 @pytest.mark.long
