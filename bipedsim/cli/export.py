@@ -35,7 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="FILE",
-        help="file to write, replaced if it exists and is no .npz (default: a new file next to the recording)",
+        help="file to write, replaced if it exists and is no .npz. A name without a suffix gets that of the format "
+        "(default: a new file next to the recording)",
     )
     parser.add_argument(
         "--format",
@@ -80,6 +81,8 @@ def main(args: argparse.Namespace) -> int:
         if suffix == SUFFIXES["columns"]:
             content = "-o FILE.csv has all recorded columns; --format csv writes wrenches, CoP, CoM and joints"
             print(f"note: {content}. Pass --format columns to omit this note")
+    if args.output is not None and not args.output.suffix:
+        args.output = args.output.with_suffix(suffixes[args.format])
     output = output_beside(args.recording, args.output, suffixes[args.format])
     if args.output is None and output.exists():
         # The user has not named the file, which may be a log of another program.

@@ -121,6 +121,11 @@ class Shapes(NamedTuple):
     shapes: tuple[Shape, ...]
     warnings: tuple[ShapeWarning, ...]
 
+    @property
+    def left_out(self) -> tuple[ShapeWarning, ...]:
+        """Warnings about shapes that make no contact. Open and thin meshes do, because contact uses convex hulls."""
+        return tuple(warning for warning in self.warnings if warning.fault not in (ShapeFault.OPEN, ShapeFault.THIN))
+
 
 def lowest_point(pose: pin.SE3, point: Array, radius: Array | float, ring: Array | float, axis: Array) -> Array:
     """Return the lowest point in the world [m] of the ball and ring around each point (..., 3) of a body.

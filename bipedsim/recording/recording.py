@@ -201,11 +201,12 @@ class Recording(RecordedColumns):
         """
         if tuple(joint_names) == self.joint_names:
             return self
-        if not set(joint_names) <= set(self.joint_names):
-            raise RecordingError(
-                f"the run of {self.robot or 'an unnamed robot'} lacks them, it has {', '.join(self.joint_names)}",
-                f"joints {', '.join(name for name in joint_names if name not in self.joint_names)}",
-            )
+        absent = [name for name in joint_names if name not in self.joint_names]
+        if absent:
+            recorded = f"{self.robot or 'an unnamed robot'} with the joints {', '.join(self.joint_names)}"
+            if len(absent) == len(joint_names):
+                raise RecordingError(f"is one of {recorded}. None is a joint of the robot given", "the recording")
+            raise RecordingError(f"the recording lacks them. It is one of {recorded}", f"joints {', '.join(absent)}")
         order = [self.joint_names.index(name) for name in joint_names]
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         values["effort_limit"] = self.effort_limit[order]

@@ -238,7 +238,7 @@ class Run:
         pushes = [push.for_robot(robot, scenario.objects) for push in scenario.pushes]
         self.rollout = Rollout(sim, pushes, self.faults, log, step_file, self._note_event)
         if log is not None and sim.reactions.touching is not None:
-            for warning in robot.shapes.warnings:
+            for warning in robot.shapes.left_out:
                 log(str(warning))
         with _announced(settings):
             self._begin(prepared)

@@ -89,7 +89,7 @@ class SimNode(NodeProgram):
         parameters.refuse_unknown()
         declare_joints(node, robot)
         ground = get_ground(params.ground)
-        for warning in (*robot.warnings, *robot.shapes.warnings):
+        for warning in (*robot.warnings, *robot.shapes.left_out):
             node.get_logger().warning(str(warning))
         objects = parse_objects(params.objects)
         gantry = read_gantry(params.gantry)

@@ -2,7 +2,7 @@ from .compare import on_common_windows as on_common_windows, predict_recording a
 from .external import acting as acting, external_forces as external_forces
 from .floor import noise as noise
 from .models import GapModel as GapModel, make_model as make_model
-from .paired import DifferenceInterval as DifferenceInterval, difference as difference
+from .paired import NO_INTERVAL as NO_INTERVAL, DifferenceInterval as DifferenceInterval, difference as difference
 from .predict import HORIZONS as HORIZONS, Gap as Gap, measure_gap as measure_gap
 from .recorded import RobotRun as RobotRun, robot_run as robot_run
 from .report import (

@@ -13,6 +13,8 @@ BLOCK = 1.0
 """Minimum length of a block of windows [s]; a block is also at least as long as the horizon."""
 FEWEST = 4
 """Minimum number of blocks for an interval."""
+NO_INTERVAL = f"[-]: no interval, which needs {FEWEST} blocks, of {BLOCK:g} s or of the horizon: use more time"
+"""Meaning of a mean without an interval in the tables."""
 LEVEL = 0.95
 """Probability that an interval contains the true difference."""
 
@@ -26,6 +28,11 @@ class DifferenceInterval:
     high: float
 
     @property
+    def lacks_interval(self) -> bool:
+        """Whether there is a mean, but no interval."""
+        return math.isfinite(self.mean) and not math.isfinite(self.low)
+
+    @property
     def excludes_zero(self) -> bool:
         """Whether the models differ."""
         return self.low > 0.0 or self.high < 0.0
@@ -33,8 +40,8 @@ class DifferenceInterval:
     def __str__(self) -> str:
         if not math.isfinite(self.mean):
             return "-"
-        limits = f"[{self.low:.2g}, {self.high:.2g}]" if math.isfinite(self.low) else "[too few blocks]"
-        return f"{self.mean:.2g} {limits}"
+        limits = "-" if self.lacks_interval else f"{self.low:.2g}, {self.high:.2g}"
+        return f"{self.mean:.2g} [{limits}]"
 
 
 def window_errors(errors: Array) -> Array:

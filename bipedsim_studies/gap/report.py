@@ -13,7 +13,7 @@ from bipedsim.numerics import Array
 from bipedsim.recording import Recording
 from bipedsim.view import picture
 from bipedsim_studies.gap.floor import rms
-from bipedsim_studies.gap.paired import DifferenceInterval, difference
+from bipedsim_studies.gap.paired import NO_INTERVAL, DifferenceInterval, difference
 from bipedsim_studies.gap.predict import HORIZONS, Gap
 from bipedsim_studies.gap.signals import QUANTITIES
 from bipedsim_studies.gap.trivial import HELD
@@ -121,7 +121,8 @@ def as_text(gaps: Sequence[Gap], notes: Sequence[str], title: str) -> str:
         worse = no_better_than_held(gaps)
         first, second = (gap.label for gap in gaps)
         table = [["", *heads]]
-        for name, row in compared(*gaps).items():
+        differences = compared(*gaps)
+        for name, row in differences.items():
             texts = map(str, row)
             table.append([name, *(f"({t})" if lost else t for t, lost in zip(texts, worse[name], strict=True))])
         lines += [
@@ -131,6 +132,8 @@ def as_text(gaps: Sequence[Gap], notes: Sequence[str], title: str) -> str:
         ]
         if any(map(any, worse.values())):
             lines.append(f"(in brackets: both models are worse than {HELD!r}, so the difference says nothing)")
+        if any(each.lacks_interval for row in differences.values() for each in row):
+            lines.append(f"({NO_INTERVAL})")
     return "\n".join(lines)
 
 

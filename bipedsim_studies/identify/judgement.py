@@ -12,6 +12,7 @@ from bipedsim.model import IDEAL, Robot
 from bipedsim.recording import Recording
 from bipedsim_studies.gap import (
     HORIZONS,
+    NO_INTERVAL,
     QUANTITIES,
     Gap,
     as_json as gap_as_json,
@@ -101,6 +102,8 @@ class Judgement:
         yield from aligned([HEADS, *self.rows()])
         if any(row[HORIZONS.index(HORIZON)] for row in no_better_than_held(self.gaps).values()):
             yield f"({LOST})"
+        if any(row[HORIZONS.index(HORIZON)].lacks_interval for row in compared(*self.gaps).values()):
+            yield f"({NO_INTERVAL})"
 
     def as_json(self) -> dict[str, Any]:
         """Return the errors as JSON values."""

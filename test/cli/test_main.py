@@ -127,6 +127,8 @@ def test_run_writes_what_plot_and_export_read(tmp_path: Path, capsys: pytest.Cap
     assert "-o" in capsys.readouterr().err
     assert main(["export", str(tmp_path / "squat.csv"), "-o", str(tmp_path / "again.csv")]) == 0
     assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "squat.csv").read_bytes()
+    assert main(["export", str(run), "--format", "mat", "-o", str(tmp_path / "named")]) == 0
+    assert f"wrote {tmp_path / 'named.mat'}" in capsys.readouterr().out
     assert main(["plot", str(run)]) == 0
     rows = list(csv.reader((tmp_path / "squat.csv").open()))
     recording = load_recording(run)

@@ -82,6 +82,7 @@ def test_missing_thin_and_open_meshes_are_named(tmp_path: Path) -> None:
     robot = thing(tmp_path, '<mesh filename="gone.stl"/>')
     assert robot.shapes.shapes == ()
     (warning,) = robot.shapes.warnings
+    assert robot.shapes.left_out == (warning,)
     assert (warning.fault, warning.link) == (ShapeFault.NO_FILE, "body")
     assert "gone.stl" in warning.text
     stl(
@@ -96,8 +97,10 @@ def test_missing_thin_and_open_meshes_are_named(tmp_path: Path) -> None:
     assert thing(tmp_path, '<mesh filename="whole.stl"/>').shapes.warnings == ()
     for name, some in (("open.stl", sides[:3]), ("turned.stl", np.concatenate([sides[:3], sides[3:, ::-1]]))):
         stl(tmp_path / name, some)
-        (warning,) = thing(tmp_path, f'<mesh filename="{name}"/>').shapes.warnings
+        shapes = thing(tmp_path, f'<mesh filename="{name}"/>').shapes
+        (warning,) = shapes.warnings
         assert warning.fault is ShapeFault.OPEN
+        assert shapes.left_out == ()
         assert name in warning.text
     (tmp_path / "noise.stl").write_bytes(b"no mesh")
     (warning,) = thing(tmp_path, '<mesh filename="noise.stl"/>').shapes.warnings

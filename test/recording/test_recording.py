@@ -178,6 +178,9 @@ def test_joints_are_found_by_name() -> None:
     np.testing.assert_array_equal(turned.effort_limit, [np.nan, 10.0])
     with refusal(RecordingError, place="joints head"):
         r.in_order(["l_knee", "head"])
+    # Not a single joint: the recording is of another robot, which is the fault, and not each of its joints.
+    with refusal(RecordingError, place="the recording"):
+        r.in_order(["head", "tail"])
 
 
 def test_a_run_that_cannot_be_written_leaves_the_earlier_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -299,6 +299,7 @@ def test_few_blocks_give_no_interval() -> None:
     interval = difference(times, np.ones((30, 2)), np.full((30, 2), 2.0), 1.0)
     assert interval.mean == pytest.approx(1.0)
     assert np.isnan(interval.low)
+    assert interval.lacks_interval
     assert not interval.excludes_zero
 
 
