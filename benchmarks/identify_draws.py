@@ -175,6 +175,7 @@ class OtherEngine:
             recording.joint_velocity[k] = observation.joint_velocity
             recording.joint_effort[k] = observation.joint_effort
             recording.ankle_wrench[k] = observation.foot_wrench
+            recording.imu_orientation[k] = observation.imu_orientation
             recording.imu_angular_velocity[k] = observation.imu_angular_velocity
             recording.imu_linear_acceleration[k] = observation.imu_linear_acceleration
         return recording
@@ -359,7 +360,7 @@ def main() -> None:
             try:
                 draws.append(future.result())
             except Exception as failure:
-                raise RuntimeError("draw failed: {} {} seed {}".format(*pending[future])) from failure
+                raise RuntimeError("draw {} of {} on {}".format(*reversed(pending[future]))) from failure
             draws.sort(key=lambda each: (each["engine"], each["robot"], each["seed"]))
             args.output.write_text(json.dumps({"draws": draws}, indent=1))
     text = report(draws)

@@ -15,3 +15,4 @@ from .report import (
 )
 from .signals import QUANTITIES as QUANTITIES
 from .starts import StartStates as StartStates, estimate_starts as estimate_starts
+from .weight import carried_share as carried_share, sign_fault as sign_fault

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bipedsim.analysis import unused_joints
+from bipedsim.errors import RecordingError
 from bipedsim.model import Robot
 from bipedsim.recording import Recording
 from bipedsim_studies.gap.external import external_forces
@@ -16,6 +17,7 @@ from bipedsim_studies.gap.models import make_model
 from bipedsim_studies.gap.predict import Gap, measure_gap
 from bipedsim_studies.gap.recorded import robot_run
 from bipedsim_studies.gap.report import ground_notes
+from bipedsim_studies.gap.weight import sign_fault
 
 
 def predict_recording(
@@ -33,6 +35,8 @@ def predict_recording(
         BipedSimError: The recording cannot be used, or a model is wrong.
     """
     run = robot_run(recording, robot)
+    if fault := sign_fault(robot, run.position, run.accelerometer, run.wrench):
+        raise RecordingError(fault, "the recording")
     made = [make_model(spec, robot, run, label) for label, spec in models.items()]
     gaps = [measure_gap(run, model, progress) for model in made]
     forces = [f"{what}; the predictions contain no such force" for what in external_forces(recording)]

@@ -15,7 +15,7 @@ from bipedsim.errors import RecordingError
 from bipedsim.model import HardwareParams, Robot
 from bipedsim.numerics import Array, Flags, Integers, true_runs
 from bipedsim.recording import Recording
-from bipedsim_studies.gap import acting, external_forces, noise
+from bipedsim_studies.gap import acting, external_forces, noise, sign_fault
 from bipedsim_studies.identify.lacking import Lacking, measured_in_soles, with_all_feet
 
 SMOOTHED = 0.05
@@ -160,7 +160,7 @@ def signals_of(recording: Recording, robot: Robot, source: str = "the recording"
     recording = in_order(recording, robot, source)
     lacking = Lacking.of(recording)
     recording = lacking.filled(recording)
-    dt = _checked(recording, lacking, source)
+    dt = _checked(recording, robot, lacking, source)
 
     def mid(values: Array) -> Array:
         return np.concatenate([values[:1], 0.5 * (values[1:] + values[:-1])])
@@ -294,7 +294,7 @@ def measured_rows(recording: Recording, robot: Robot) -> tuple[Recording, tuple[
     return recording.rows(slice(first, last + 1)), (note,)
 
 
-def _checked(recording: Recording, lacking: Lacking, source: str) -> float:
+def _checked(recording: Recording, robot: Robot, lacking: Lacking, source: str) -> float:
     """Return the period of the rows [s]; raise RecordingError if something is missing."""
     steps = np.diff(recording.t)
     dt = float(np.median(steps)) if len(steps) else np.inf
@@ -309,6 +309,9 @@ def _checked(recording: Recording, lacking: Lacking, source: str) -> float:
             f"has a gap of {steps[row]:.3g} s at t = {recording.t[row]:.3f} s; choose a part with --from and --to"
         )
     faults += [f"{what}; choose another part with --from and --to" for what in external_forces(recording, (GANTRY,))]
+    measured = recording.joint_position, recording.imu_linear_acceleration, recording.ankle_wrench
+    if fault := sign_fault(robot, *measured):
+        faults.append(fault)
     if lacking.efforts.all() and lacking.wrenches.all():
         faults.append("lacks joint_effort and ankle_wrench; the equations of motion need the forces of one of them")
     for name in (*NEEDED, *MAY_LACK):
