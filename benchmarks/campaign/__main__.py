@@ -15,6 +15,7 @@ PARTS = {
     "messages": "hostile messages and service calls, over DDS, to every node that listens",
     "processes": "nodes of a bring-up killed, stopped and continued; a full disk; a folder that is read-only",
     "files": "every kind of file that is read, damaged and cut",
+    "restarts": "each node of a running robot ended, killed, or stopped and started again, in each clock",
     "live": "a long run in real time: gains that change, nodes that restart, topics that are echoed",
     "lock_step": "the same run in lock_step again and again, beside a busy machine",
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -11,19 +10,14 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import pytest
-from paths import ROOT
+from benchmark_modules import benchmark
 from uncompiled import InPython
 
 
 @pytest.fixture(scope="module")
 def drops() -> ModuleType:
     """Return the benchmark."""
-    spec = importlib.util.spec_from_file_location("drops", ROOT / "benchmarks" / "drops.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules["drops"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return benchmark("drops")
 
 
 @pytest.mark.parametrize(

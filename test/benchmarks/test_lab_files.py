@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from types import ModuleType
 from typing import Any
 
 import pytest
 import yaml
-from paths import ROOT
+from benchmark_modules import benchmark
 
 
 @pytest.fixture(scope="module")
 def lab_files() -> ModuleType:
     """Return the benchmark."""
-    spec = importlib.util.spec_from_file_location("lab_files", ROOT / "benchmarks/lab_files.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return benchmark("lab_files")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
-from paths import ROOT
+from benchmark_modules import benchmark
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
@@ -19,17 +18,7 @@ pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 @pytest.fixture(scope="module")
 def live() -> ModuleType:
     """Return the part of the campaign."""
-    folder = ROOT / "benchmarks/campaign"
-    sys.path.insert(0, str(folder))
-    try:
-        spec = importlib.util.spec_from_file_location("campaign_live", folder / "live.py")
-        assert spec is not None
-        assert spec.loader is not None
-        module = sys.modules["campaign_live"] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(folder))
-    return module
+    return benchmark("campaign/live")
 
 
 @pytest.mark.parametrize("dies", [True, False])

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from types import ModuleType
 
 import numpy as np
 import pytest
-from paths import ROOT
+from benchmark_modules import benchmark
 
 from bipedsim.numerics import STEP_BUDGET
 
@@ -16,12 +14,7 @@ from bipedsim.numerics import STEP_BUDGET
 @pytest.fixture(scope="module")
 def scenes() -> ModuleType:
     """Return the benchmark."""
-    spec = importlib.util.spec_from_file_location("object_scenes", ROOT / "benchmarks" / "object_scenes.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules["object_scenes"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return benchmark("object_scenes")
 
 
 @pytest.mark.parametrize("number", [4, 8, 9, 10])

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
-from paths import ROOT
+from benchmark_modules import benchmark
 
 
 @pytest.fixture(scope="module")
 def policy_node() -> ModuleType:
     """Return the benchmark."""
-    folder = ROOT / "benchmarks"
-    sys.path.insert(0, str(folder))
-    try:
-        spec = importlib.util.spec_from_file_location("policy_node", folder / "policy_node.py")
-        assert spec is not None
-        assert spec.loader is not None
-        module = sys.modules["policy_node"] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(folder))
-    return module
+    return benchmark("policy_node")
 
 
 def test_a_command_is_in_time_that_the_next_step_follows(policy_node: ModuleType) -> None:

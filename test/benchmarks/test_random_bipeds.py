@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
-from paths import ROOT
+from benchmark_modules import benchmark
 
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.numerics import STEP_BUDGET
@@ -20,12 +18,7 @@ from bipedsim.sim import Simulator
 @pytest.fixture(scope="module")
 def bipeds() -> ModuleType:
     """Return the benchmark."""
-    spec = importlib.util.spec_from_file_location("random_bipeds", ROOT / "benchmarks" / "random_bipeds.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules["random_bipeds"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return benchmark("random_bipeds")
 
 
 @pytest.mark.parametrize(("number", "model"), list(enumerate(CONTACT_MODELS)))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from benchmark_modules import benchmark
 from numpy.testing import assert_allclose
 from scipy import stats
 
@@ -29,40 +30,8 @@ from bipedsim_studies.identify.overlay import Measured, overlay, samples
 from bipedsim_studies.identify.parameters import OF_JOINTS, parameters_of
 from bipedsim_studies.identify.signals import sensor_noise, signals_of
 
-
-def hidden(robot: Robot, seed: int) -> dict[str, Any]:
-    """Draw the parameters of one robot."""
-    rng = np.random.default_rng(seed)
-    joints = robot.joint_names
-    bodies = {}
-    for joint, link in body_links(robot.model).items():
-        described = robot.model.inertias[joint]
-        if joint and described.mass > 0.01 * robot.mass:
-            com = described.lever + 0.02 * rng.uniform(-1.0, 1.0, 3)
-            bodies[link] = {"mass": described.mass * rng.uniform(0.9, 1.1), "com": com.tolist()}
-
-    def per_joint(low: float, high: float) -> dict[str, float]:
-        return {joint: float(rng.uniform(low, high)) for joint in joints}
-
-    return {
-        "preset": "realistic",
-        "bodies": bodies,
-        "armature": per_joint(0.07, 0.13),
-        "coulomb_friction": per_joint(0.5, 1.5),
-        "viscous_friction": per_joint(0.0, 1.0),
-        "torque_gain": per_joint(0.98, 1.02),
-        "torque_offset": per_joint(-0.5, 0.5),
-        "encoder_offset": per_joint(-0.003, 0.003),
-        "command_delay": float(rng.integers(1, 5)) * 1e-3,
-        "imu_rotation": rng.uniform(-0.004, 0.004, 3).tolist(),
-        "accelerometer_bias": 0.0,
-        "accelerometer_offset": rng.uniform(-0.05, 0.05, 3).tolist(),
-        "force_bias": 0.0,
-        "torque_bias": 0.0,
-        "foot_wrench_offset": {
-            sole.name: [*rng.uniform(-3.0, 3.0, 3), *rng.uniform(-0.3, 0.3, 3)] for sole in robot.soles
-        },
-    }
+_DRAWS = benchmark("identify_draws")
+hidden, truth = _DRAWS.hidden, _DRAWS.truth
 
 
 def recordings(hardware: dict[str, Any], seconds: float, scenarios: tuple[str, ...]) -> list[Recording]:
@@ -73,23 +42,6 @@ def recordings(hardware: dict[str, Any], seconds: float, scenarios: tuple[str, .
         ]
         for name in scenarios
     ]
-
-
-def truth(robot: Robot, hardware: dict[str, Any], kind: str, owner: str, component: str) -> float | None:
-    """Return the true number, in the terms of the estimate."""
-    if kind in ("force_offset", "moment_offset"):
-        return float(hardware["foot_wrench_offset"][owner]["xyz".index(component) + 3 * (kind == "moment_offset")])
-    if kind in hardware:
-        return float(hardware[kind][owner] if owner else hardware[kind]["xyz".index(component)])
-    joint = next((joint for joint, link in body_links(robot.model).items() if link == owner), 0)
-    described = robot.model.inertias[joint]
-    body = hardware["bodies"].get(owner, {"mass": described.mass, "com": described.lever})
-    if kind == "mass":
-        return float(np.log(body["mass"] / described.mass))
-    if kind == "com":
-        axis = "xyz".index(component)
-        return float(body["com"][axis] - described.lever[axis])
-    return 0.0 if kind.endswith("_delay") else None
 
 
 @pytest.mark.slow
