@@ -183,7 +183,11 @@ class OtherEngine:
     def truth(self, kind: str, owner: str, component: str) -> float | None:
         """Return a hidden number; None if it is unknown."""
         model = self._plant.model
-        of_joints = {"coulomb_friction": model.dof_frictionloss, "armature": model.dof_armature}
+        of_joints = {
+            "armature": model.dof_armature,
+            "viscous_friction": model.dof_damping,
+            "coulomb_friction": model.dof_frictionloss,
+        }
         if kind in of_joints:
             return float(of_joints[kind][model.joint(owner).dofadr[0]])
         if kind == "torque_gain":

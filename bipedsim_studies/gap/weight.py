@@ -46,7 +46,7 @@ def carried_share(robot: Robot, position: Array, acceleration: Array, wrench: Ar
 
 
 def sign_fault(robot: Robot, position: Array, acceleration: Array, wrench: Array) -> str | None:
-    """Return what is wrong if the ankle sensors measure the foot on the ground, else None (:func:`carried_share`)."""
+    """Return the fault of ankle sensors that measure the foot on the ground, else None; see :func:`carried_share`."""
     share = carried_share(robot, position, acceleration, wrench) if robot.free_flyer else 0.0
     if not share < PULLS:
         return None
