@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,8 +50,8 @@ START_S = 120.0
 """Time in which the recorder must be ready [s]; a first start compiles."""
 END_S = 60.0
 """Time in which a node must end after SIGINT [s]; a recorder writes its index."""
-RESTART_S = 10.0
-"""Longest time without commands [s] while a controller restarts, on a busy machine."""
+HEARD_S = 3.0
+"""Longest time from the end of a controller's start to its first command [s]."""
 RECORDER, SIM, ECHO = "recorder_node", "sim_node", "echo"
 
 
@@ -89,6 +89,10 @@ class Life:
     code: int | None = None
     fault: str = ""
 
+    def text(self) -> str:
+        """Return its output."""
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
     def sample(self) -> None:
         """Store the memory of the process."""
         try:
@@ -121,7 +125,7 @@ class Life:
         self.code = code
         if code and not self.fault:
             self.fault = f"exit code {code}"
-        if "Traceback (most recent call last)" in self.log.read_text(encoding="utf-8", errors="replace"):
+        if "Traceback (most recent call last)" in self.text():
             self.fault = f"{self.fault}; a traceback".removeprefix("; ")
 
 
@@ -191,7 +195,7 @@ class Plant:
             RuntimeError: It has ended, or is not ready after :data:`START_S`; the message contains its log.
         """
         recorder = self.running[RECORDER]
-        while "recording" not in (log := recorder.log.read_text(encoding="utf-8", errors="replace")):
+        while "recording" not in (log := recorder.text()):
             code = recorder.process.poll()
             if code is not None:
                 raise RuntimeError(f"{RECORDER} ended at its start with code {code}:\n{log}")
@@ -337,6 +341,29 @@ def judge_segment(bag: Path, number: int) -> dict[str, Any]:
     return {**row, "repeated": len(done.simulated), "faults": faults, "changes": run.changes}
 
 
+def stamps(logs: Iterable[str], text: str) -> list[float]:
+    """Return the sorted times [s] of all lines of the logs of nodes that contain a text."""
+    return sorted(float(t) for log in logs for t in re.findall(rf"^\[\w+\] \[([\d.]+)\].*{re.escape(text)}", log, re.M))
+
+
+def heard_after(controllers: Sequence[str], simulators: Sequence[str]) -> list[float]:
+    """Return the time from the start of each restarted controller until its first command arrived [s].
+
+    The time in which the process starts does not count, because it depends on what else the machine does. It is NaN
+    for a controller that was never heard.
+
+    Args:
+        controllers: Logs of the controllers that took over from others, in their order.
+        simulators: Logs of all simulators.
+    """
+    again = stamps(simulators, "commands again at")
+    result = []
+    for log in controllers:
+        ready = min(stamps([log], " joints) at "), default=float("nan"))
+        result.append(next((t - ready for t in again if t >= ready), float("nan")))
+    return result
+
+
 def judge_changes(accepted: list[tuple[str, float]], segments: list[dict[str, Any]]) -> tuple[int, list[str]]:
     """Return the number of accepted changes that the recording has, and the others in words."""
     # The recording names a parameter as the controller does, without the controller's name.
@@ -368,8 +395,7 @@ def judge(plant: Plant, changer: Changer, folder: Path) -> dict[str, Any]:
     """Return the results."""
     bag = folder / "bag"
     faults = [f"{life.name}: {life.fault}" for life in plant.lives if life.fault]
-    last = plant.lives[0].log.read_text(encoding="utf-8", errors="replace")
-    counts = dict(re.findall(r"(\w+)=(\d+)", last.rpartition("recorded into")[2]))
+    counts = dict(re.findall(r"(\w+)=(\d+)", plant.lives[0].text().rpartition("recorded into")[2]))
     faults += [f"recorder: {name} = {counts.get(name)}" for name in ("dropped", "lost") if counts.get(name) != "0"]
     numbers = sorted({number for number, _ in read_blocks(bag, ("joint_position",))})
     segments = [judge_segment(bag, number) for number in tqdm(numbers, unit="replay")]
@@ -401,12 +427,9 @@ def judge(plant: Plant, changer: Changer, folder: Path) -> dict[str, Any]:
         if life.name == SIM and (path := folder / f"{number}_stats.json").exists()
     ]
     faults += [f"{SIM}: {warning}" for counted in statistics for warning in counted["warnings"] or ()]
-    faults += [
-        f"{SIM}: no commands for {seconds:.0f} s of wall time, longer than a restart takes"
-        for counted in statistics
-        for seconds in counted["command_silences_wall_s"]
-        if seconds > RESTART_S
-    ]
+    logs = {name: [life.text() for life in plant.lives if life.name == name] for name in (CONTROLLER, SIM)}
+    heard = heard_after(logs[CONTROLLER][1:], logs[SIM])
+    faults += [f"{CONTROLLER} was heard {seconds:.1f} s after its start" for seconds in heard if not seconds <= HEARD_S]
     for segment in segments:
         segment["changes"] = len(segment["changes"])
     return {
@@ -417,6 +440,7 @@ def judge(plant: Plant, changer: Changer, folder: Path) -> dict[str, Any]:
         "lives": lives,
         "segments": segments,
         "statistics": statistics,
+        "heard_s": heard,
         "faults": faults,
     }
 
@@ -459,6 +483,7 @@ def _text(figures: dict[str, Any]) -> str:
     lines = [
         "# A long run with changing gains and restarting nodes\n",
         f"{figures['date']}, {figures['machine']}, {figures['arguments']}\n",
+        f"Restarted controllers were heard {max(figures['heard_s'], default=0.0):.2g} s after their start at most.\n",
         f"Recorder: {counts}. Changes: {figures['accepted']} accepted, {figures['recorded_changes']} recorded.\n",
         table(grouped),
         "Segments between two starts of the simulator, repeated by `bipedsim replay`:\n",

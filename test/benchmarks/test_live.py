@@ -54,3 +54,17 @@ def test_missing_ticks_are_faults(
     monkeypatch.setattr(live, "rerun", lambda _run: repeated)
     row = live.judge_segment(Path("bag"), 0)
     assert (row["missed_at_start"], len(row["faults"])) == (missed, faults)
+
+
+def test_a_controller_that_is_never_heard_is_found(live: ModuleType) -> None:
+    def line(t: float, text: str) -> str:
+        return f"compiling\n[INFO] [{t}] [node]: {text}\n"
+
+    ready = [line(t, "posture for biped14 (14 joints) at 250 Hz") for t in (100.5, 200.0, 300.0)]
+    simulators = [line(50.0, "commands again at t = 9 s") + line(101.5, "commands again at t = 60 s")]
+    simulators.append(line(200.25, "commands again at t = 3 s"))
+    first, second, third = live.heard_after(ready, simulators)
+    assert (first, second) == (1.0, 0.25)
+    assert np.isnan(third)
+    # One that ended before it was ready.
+    assert np.isnan(live.heard_after(["Traceback"], simulators)[0])
