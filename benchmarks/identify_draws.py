@@ -250,6 +250,8 @@ def error(number: Mapping[str, Any]) -> float:
 
 def covered(numbers: Sequence[Mapping[str, Any]]) -> str:
     """Return how many of the intervals contain the truth, in words."""
+    if not numbers:
+        return "-"
     inside = sum(abs(each["value"] - each["true"]) <= each["half_width"] for each in numbers)
     return f"{100 * inside / len(numbers):.1f} % of {len(numbers)}"
 
@@ -259,7 +261,7 @@ def of_robot(draws: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     known = [number for each in draws for number in each["known"]]
     delay = [abs(found - true) for true, found in (each["delay"] for each in draws)]
     before, after = np.mean([each["predictions"]["joint position"] for each in draws], axis=0)
-    worst = max(abs(each["value"] - each["true"]) / each["half_width"] for each in known)
+    worst = max((abs(each["value"] - each["true"]) / each["half_width"] for each in known), default=0.0)
     return (
         draws[0]["robot"],
         draws[0]["engine"],
@@ -268,7 +270,8 @@ def of_robot(draws: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         f"{np.mean([each['identified'] for each in draws]):.0f} of {draws[0]['numbers']}",
         covered(known),
         f"{worst:.1f}",
-        f"{1e3 * max(delay):.2f}",
+        f"{1e3 * np.nanmax(delay):.2f}",
+        str(sum(not each <= DELAY_ASKED for each in delay)),
         f"{before:.3g}, {after:.3g}",
         f"{np.median([each['seconds']['estimate'] for each in draws]):.0f}",
     )
@@ -305,6 +308,7 @@ ROBOT_HEADS = (
     "intervals with the truth",
     "largest error [half widths]",
     "largest error of the delay [ms]",
+    f"delays beyond {1e3 * DELAY_ASKED:g} ms, or not found",
     "joint angles after 200 ms: described, identified [rad]",
     "estimate [s of CPU]",
 )

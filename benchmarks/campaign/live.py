@@ -13,20 +13,18 @@ import os
 import random
 import re
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import rclpy
+from lives import CONTROLLER, ECHO, RECORDER, SIM, Life
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 from report import header, keep, table
@@ -35,24 +33,18 @@ from tqdm import tqdm
 from bipedsim.errors import BipedSimError, IncompleteWarning
 from bipedsim.recording import load_recording, read_blocks
 from bipedsim.runs import rerun
-from bipedsim_ros.bringup.processes import ros_arguments
 from bipedsim_ros.live import Answer, Remote
-from bipedsim_ros.live.remote import CONTROLLER, LiveParameter
+from bipedsim_ros.live.remote import LiveParameter
 
-SETTLED_S = 30.0
-"""Age from which on the memory of a process is expected to stay constant [s]."""
 GROWTH_MB = 5.0
-"""Largest growth of a process after that."""
+"""Largest growth of a settled process."""
 FACTORS = (0.75, 1.25)
 """Range of a changed gain, as a multiple of its first value."""
 SAMPLE_S, CHANGE_S = 5.0, 1.0
 START_S = 120.0
 """Time in which the recorder must be ready [s]; a first start compiles."""
-END_S = 60.0
-"""Time in which a node must end after SIGINT [s]; a recorder writes its index."""
 HEARD_S = 3.0
 """Longest time from the end of a controller's start to its first command [s]."""
-RECORDER, SIM, ECHO = "recorder_node", "sim_node", "echo"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,68 +57,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rate", type=float, default=500.0, metavar="HZ", help="rate (default: %(default)s)")
     parser.add_argument("--domain", type=int, default=88, metavar="ID", help="ROS_DOMAIN_ID (default: %(default)s)")
     parser.add_argument("--folder", type=Path, help="keep bag and logs in this new folder (default: temporary)")
-
-
-@dataclass
-class Life:
-    """One process from its start to its end.
-
-    Attributes:
-        name: Node, or echo.
-        process: The process.
-        log: Its output.
-        begun: Time of the start [s].
-        sizes: Age [s], private memory [MB] and resident memory [MB] of samples.
-        code: Exit code; None while it runs.
-        fault: What was wrong at its end.
-    """
-
-    name: str
-    process: subprocess.Popen[bytes]
-    log: Path
-    begun: float = field(default_factory=time.monotonic)
-    sizes: list[tuple[float, float, float]] = field(default_factory=list)
-    code: int | None = None
-    fault: str = ""
-
-    def text(self) -> str:
-        """Return its output."""
-        return self.log.read_text(encoding="utf-8", errors="replace")
-
-    def sample(self) -> None:
-        """Store the memory of the process."""
-        try:
-            status = Path(f"/proc/{self.process.pid}/status").read_text()
-        except OSError:
-            return  # It has ended.
-        numbers = {name: int(kb) / 1024 for name, kb in re.findall(r"^(RssAnon|VmRSS):\s*(\d+) kB", status, re.M)}
-        if len(numbers) == 2:
-            self.sizes.append((time.monotonic() - self.begun, numbers["RssAnon"], numbers["VmRSS"]))
-
-    def growth(self, column: int) -> float | None:
-        """Return the growth since :data:`SETTLED_S` [MB]; None for a shorter life."""
-        settled = [sizes[column] for sizes in self.sizes if sizes[0] >= SETTLED_S]
-        return max(settled) - settled[0] if settled else None
-
-    def end(self) -> None:
-        """End the process as Ctrl-C does."""
-        self.sample()
-        code = self.process.poll()
-        if code is not None:
-            self.fault = f"ended by itself with code {code}"
-        else:
-            self.process.send_signal(signal.SIGINT)
-            try:
-                code = self.process.wait(END_S)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                code = self.process.wait()
-                self.fault = f"had not ended {END_S:g} s after SIGINT"
-        self.code = code
-        if code and not self.fault:
-            self.fault = f"exit code {code}"
-        if "Traceback (most recent call last)" in self.text():
-            self.fault = f"{self.fault}; a traceback".removeprefix("; ")
 
 
 class Plant:
@@ -160,18 +90,10 @@ class Plant:
     def start(self, name: str) -> None:
         """Start a node, or the echo."""
         number = len(self.lives)
-        if name == ECHO:
-            command = [sys.executable, str(Path(__file__).with_name("echo.py"))]
-        else:
-            parameters = dict(self._parameters[name])
-            if name == SIM:
-                parameters["stats_file"] = str(self._folder / f"{number}_stats.json")
-            command = [sys.executable, "-m", "bipedsim_ros.nodes.start", name, *ros_arguments(parameters=parameters)]
-        log = self._folder / f"{number}_{name}.txt"
-        # The output of the echo is as long as the run.
-        with open(os.devnull, "wb") if name == ECHO else log.open("wb") as out, log.open("ab") as err:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
-        self.running[name] = Life(name, process, log)
+        parameters = dict(self._parameters.get(name, {}))
+        if name == SIM:
+            parameters["stats_file"] = str(self._folder / f"{number}_stats.json")
+        self.running[name] = Life.start(name, parameters, self._folder / f"{number}_{name}.txt")
         self.lives.append(self.running[name])
 
     def stop(self, name: str) -> None:

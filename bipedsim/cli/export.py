@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="FILE",
-        help="file to write, replaced if it exists and is no .npz. A name without a suffix gets that of the format "
+        help="file to write, replaced if it exists and is no .npz. A new name without a suffix gets that of the format "
         "(default: a new file next to the recording)",
     )
     parser.add_argument(
@@ -81,9 +81,7 @@ def main(args: argparse.Namespace) -> int:
         if suffix == SUFFIXES["columns"]:
             content = "-o FILE.csv has all recorded columns; --format csv writes wrenches, CoP, CoM and joints"
             print(f"note: {content}. Pass --format columns to omit this note")
-    if args.output is not None and not args.output.suffix:
-        args.output = args.output.with_suffix(suffixes[args.format])
-    output = output_beside(args.recording, args.output, suffixes[args.format])
+    output = output_beside(args.recording, _with_suffix(args.output, suffixes[args.format]), suffixes[args.format])
     if args.output is None and output.exists():
         # The user has not named the file, which may be a log of another program.
         raise ConfigError("exists. Pass -o with the name of the file to write, or delete it", f"output {output}")
@@ -105,6 +103,13 @@ def main(args: argparse.Namespace) -> int:
     for path in files:
         print(f"{'replaced' if path in present else 'wrote'} {path}")
     return 0
+
+
+def _with_suffix(output: Path | None, suffix: str) -> Path | None:
+    """Return the path with a suffix if it has none; folders, and files that exist, such as /dev/stdout, stay."""
+    if output is None or output.suffix or not output.name or output.name.endswith(".") or output.exists():
+        return output
+    return output.with_suffix(suffix)
 
 
 def _export_columns(args: argparse.Namespace, output: Path) -> list[Path]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.config import ParameterChange, facts
-from bipedsim.errors import DamagedError, RecordingError, warn_incomplete
+from bipedsim.errors import DamagedError, RecordingError, some, warn_incomplete
 from bipedsim.numerics import Array, Flags, copy_rows, ready
 from bipedsim.plates import PlateSignals
 from bipedsim.recording.files import writing
@@ -203,10 +203,11 @@ class Recording(RecordedColumns):
             return self
         absent = [name for name in joint_names if name not in self.joint_names]
         if absent:
-            recorded = f"{self.robot or 'an unnamed robot'} with the joints {', '.join(self.joint_names)}"
+            recorded = f"{self.robot or 'a robot without a name'} ({', '.join(self.joint_names)})"
             if len(absent) == len(joint_names):
-                raise RecordingError(f"is one of {recorded}. None is a joint of the robot given", "the recording")
-            raise RecordingError(f"the recording lacks them. It is one of {recorded}", f"joints {', '.join(absent)}")
+                text = f"has no joint of this robot ({some(absent)}). It is a recording of {recorded}. Pass its --robot"
+                raise RecordingError(text)
+            raise RecordingError(f"missing in the recording of {recorded}", f"joints {', '.join(absent)}")
         order = [self.joint_names.index(name) for name in joint_names]
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         values["effort_limit"] = self.effort_limit[order]

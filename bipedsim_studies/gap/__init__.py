@@ -4,7 +4,7 @@ The modules, from low level to high level:
 
 - :mod:`recorded`: the recorded signals and commands, in the robot's order;
 - :mod:`floor`: the noise of a signal from the signal itself;
-- :mod:`weight`: the share of the weight that the ankle sensors carry;
+- :mod:`conventions`: sensors with other signs, or without gravity;
 - :mod:`models`: a simulator that predicts measurements without noise;
 - :mod:`footing`: states whose loaded feet rest on the ground;
 - :mod:`starts`: the states from which predictions start, estimated from measurements;

@@ -1,4 +1,5 @@
 from .compare import on_common_windows as on_common_windows, predict_recording as predict_recording
+from .conventions import convention_faults as convention_faults
 from .external import acting as acting, external_forces as external_forces
 from .floor import noise as noise
 from .models import GapModel as GapModel, make_model as make_model
@@ -15,4 +16,3 @@ from .report import (
 )
 from .signals import QUANTITIES as QUANTITIES
 from .starts import StartStates as StartStates, estimate_starts as estimate_starts
-from .weight import carried_share as carried_share, sign_fault as sign_fault

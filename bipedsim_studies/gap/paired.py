@@ -13,7 +13,9 @@ BLOCK = 1.0
 """Minimum length of a block of windows [s]; a block is also at least as long as the horizon."""
 FEWEST = 4
 """Minimum number of blocks for an interval."""
-NO_INTERVAL = f"[-]: no interval, which needs {FEWEST} blocks, of {BLOCK:g} s or of the horizon: use more time"
+NO_INTERVAL = (
+    f"[-]: no interval; it needs {FEWEST} blocks as long as the horizon and {BLOCK:g} s. Use a longer recording"
+)
 """Meaning of a mean without an interval in the tables."""
 LEVEL = 0.95
 """Probability that an interval contains the true difference."""

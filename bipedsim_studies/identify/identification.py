@@ -89,7 +89,8 @@ class Inputs:
             raise ConfigError("is used for the estimate; name another recording", "--check", check)
         loaded = [load_run(path, start=span[0], stop=span[1]) for path in sources]
         model = load_robot(robot) if robot else robot_of(loaded[0])
-        recordings, left_out = zip(*(measured_rows(each, model) for each in loaded), strict=True)
+        rows = [measured_rows(each, model, str(path)) for path, each in zip(sources, loaded, strict=True)]
+        recordings, left_out = zip(*rows, strict=True)
         described = [each for each in assumed if each != SYMMETRIC]
         parameters = select(model, parameters_of(model), described, SYMMETRIC in assumed)
         checked = (check, load_run(check)) if check else None

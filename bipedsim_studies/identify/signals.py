@@ -15,7 +15,7 @@ from bipedsim.errors import RecordingError
 from bipedsim.model import HardwareParams, Robot
 from bipedsim.numerics import Array, Flags, Integers, true_runs
 from bipedsim.recording import Recording
-from bipedsim_studies.gap import acting, external_forces, noise, sign_fault
+from bipedsim_studies.gap import acting, convention_faults, external_forces, noise
 from bipedsim_studies.identify.lacking import Lacking, measured_in_soles, with_all_feet
 
 SMOOTHED = 0.05
@@ -268,18 +268,24 @@ def in_order(recording: Recording, robot: Robot, source: str) -> Recording:
     Raises:
         RecordingError: A joint is missing, or the recording has other feet.
     """
-    return with_all_feet(recording.in_order(robot.joint_names), robot, source)
+    try:
+        ordered = recording.in_order(robot.joint_names)
+    except RecordingError as error:
+        raise error.within(source) from None
+    return with_all_feet(ordered, robot, source)
 
 
-def measured_rows(recording: Recording, robot: Robot) -> tuple[Recording, tuple[str, ...]]:
+def measured_rows(
+    recording: Recording, robot: Robot, source: str = "the recording"
+) -> tuple[Recording, tuple[str, ...]]:
     """Return the rows from the first to the last one with a measurement of all sensors, and a note on the others.
 
     The sensors of a robot start and end at different times. A signal that is missing in all rows does not count.
 
     Raises:
-        RecordingError: A joint is missing.
+        RecordingError: A joint is missing, or the recording has other feet.
     """
-    ordered = recording.in_order(robot.joint_names)
+    ordered = in_order(recording, robot, source)
     columns = [getattr(ordered, name).reshape(len(ordered), -1) for name in (*NEEDED, *MAY_LACK)]
     values = np.hstack(columns)
     present = np.isfinite(values)
@@ -309,9 +315,8 @@ def _checked(recording: Recording, robot: Robot, lacking: Lacking, source: str) 
             f"has a gap of {steps[row]:.3g} s at t = {recording.t[row]:.3f} s; choose a part with --from and --to"
         )
     faults += [f"{what}; choose another part with --from and --to" for what in external_forces(recording, (GANTRY,))]
-    measured = recording.joint_position, recording.imu_linear_acceleration, recording.ankle_wrench
-    if fault := sign_fault(robot, *measured):
-        faults.append(fault)
+    imu = recording.imu_orientation, recording.imu_linear_acceleration
+    faults += convention_faults(robot, recording.joint_position, *imu, recording.ankle_wrench)
     if lacking.efforts.all() and lacking.wrenches.all():
         faults.append("lacks joint_effort and ankle_wrench; the equations of motion need the forces of one of them")
     for name in (*NEEDED, *MAY_LACK):

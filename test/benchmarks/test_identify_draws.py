@@ -70,8 +70,17 @@ def test_intervals_and_errors_are_counted(draws: ModuleType) -> None:
     assert row["largest error [half widths]"] == "2.0"
     assert row["largest error of the delay [ms]"] == "0.10"
     assert row["joint angles after 200 ms: described, identified [rad]"] == "0.06, 0.02"
+    assert row["delays beyond 0.3 ms, or not found"] == "0"
     kinds = {row[2]: dict(zip(draws.KIND_HEADS, row, strict=True)) for row in draws.of_kinds(runs)}
     assert kinds["armature"]["beyond"] == "1"
     assert kinds["armature"]["per draw"] == "1.5"
     assert kinds["mass"]["intervals with the truth"] == "100.0 % of 1"
     assert "| g1 |" in draws.report(runs)
+
+
+def test_a_robot_without_identified_numbers_has_a_row(draws: ModuleType) -> None:
+    empty = result("g1", [], [0.08, 0.08]) | {"delay": [0.003, float("nan")]}
+    row = dict(zip(draws.ROBOT_HEADS, draws.of_robot([empty, result("g1", [], [0.08, 0.08])]), strict=True))
+    assert (row["intervals with the truth"], row["largest error [half widths]"]) == ("-", "0.0")
+    assert row["delays beyond 0.3 ms, or not found"] == "1"
+    assert row["largest error of the delay [ms]"] == "0.10"

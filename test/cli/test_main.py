@@ -129,6 +129,12 @@ def test_run_writes_what_plot_and_export_read(tmp_path: Path, capsys: pytest.Cap
     assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "squat.csv").read_bytes()
     assert main(["export", str(run), "--format", "mat", "-o", str(tmp_path / "named")]) == 0
     assert f"wrote {tmp_path / 'named.mat'}" in capsys.readouterr().out
+    # A file that exists, such as a device, keeps its name.
+    (tmp_path / "there").touch()
+    assert main(["export", str(run), "-o", str(tmp_path / "there")]) == 0
+    assert f"replaced {tmp_path / 'there'}" in capsys.readouterr().out
+    for folder in (".", "..", "/"):
+        assert main(["export", str(run), "-o", folder]) == 2
     assert main(["plot", str(run)]) == 0
     rows = list(csv.reader((tmp_path / "squat.csv").open()))
     recording = load_recording(run)

@@ -89,7 +89,9 @@ def test_missing_thin_and_open_meshes_are_named(tmp_path: Path) -> None:
         tmp_path / "flat.stl",
         np.array([[[0.0, 0, 0], [0.1, 0, 0], [0, 0.1, 0]], [[0.1, 0.1, 0], [0.1, 0, 0], [0, 0.1, 0]]]),
     )
-    assert thing(tmp_path, '<mesh filename="flat.stl"/>').shapes.warnings[0].fault is ShapeFault.THIN
+    thin = thing(tmp_path, '<mesh filename="flat.stl"/>').shapes
+    assert thin.warnings[0].fault is ShapeFault.THIN
+    assert thin.left_out == ()
     # A tetrahedron with a missing face, and one with an inverted face.
     points = np.vstack([np.zeros(3), 0.1 * np.eye(3)])
     sides = points[[[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]]

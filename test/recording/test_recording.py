@@ -179,7 +179,7 @@ def test_joints_are_found_by_name() -> None:
     with refusal(RecordingError, place="joints head"):
         r.in_order(["l_knee", "head"])
     # Not a single joint: the recording is of another robot, which is the fault, and not each of its joints.
-    with refusal(RecordingError, place="the recording"):
+    with refusal(RecordingError, place=""):
         r.in_order(["head", "tail"])
 
 

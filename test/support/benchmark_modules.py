@@ -12,7 +12,7 @@ from paths import ROOT
 def benchmark(path: str) -> ModuleType:
     """Return the script with this path below benchmarks, without its suffix; its neighbours can be imported by it."""
     file = ROOT / "benchmarks" / f"{path}.py"
-    name = f"benchmarks_{file.stem}"
+    name = f"benchmarks_{path.replace('/', '_')}"
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, file)
@@ -22,6 +22,9 @@ def benchmark(path: str) -> ModuleType:
     try:
         module = sys.modules[name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
     finally:
         sys.path.remove(str(file.parent))
     return module

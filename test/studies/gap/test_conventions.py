@@ -1,0 +1,84 @@
+"""Recordings whose sensors have another sign than ours, or no gravity."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from refusals import refusal
+
+from bipedsim.config import RunConfig
+from bipedsim.errors import RecordingError
+from bipedsim.model import IDEAL, load_robot
+from bipedsim.recording import Recording
+from bipedsim.runs import run
+from bipedsim_studies.gap import convention_faults, predict_recording
+from bipedsim_studies.identify import signals_of
+
+FEET = ("left", "right")
+
+
+def recorded(robot: str, scenario: str) -> Recording:
+    controller = "zmp" if scenario == "walk" else "posture"
+    return run(RunConfig(robot=robot, scenario=scenario, controller=controller, hardware="realistic", duration=3.0))[0]
+
+
+@pytest.fixture(scope="module")
+def squat() -> Recording:
+    return recorded("biped14", "squat")
+
+
+def faults(recording: Recording, robot: str = "biped14") -> list[str]:
+    imu = recording.imu_orientation, recording.imu_linear_acceleration
+    return list(convention_faults(load_robot(robot), recording.joint_position, *imu, recording.ankle_wrench))
+
+
+@pytest.mark.parametrize("robot", ["biped14", "talos", "g1"])
+@pytest.mark.parametrize("scenario", ["squat", "walk", "hang"])
+def test_our_own_recordings_have_no_fault(robot: str, scenario: str) -> None:
+    assert not faults(recorded(robot, scenario), robot)
+
+
+@pytest.mark.parametrize("feet", [[0], [1], [0, 1]])
+def test_each_foot_with_the_other_sign_is_named(squat: Recording, feet: list[int]) -> None:
+    wrench = squat.ankle_wrench.copy()
+    wrench[:, feet] *= -1.0
+    (fault,) = faults(replace(squat, ankle_wrench=wrench))
+    assert [name for name in FEET if name in fault] == [FEET[foot] for foot in feet]
+
+
+def test_an_imu_with_the_other_sign_is_not_mistaken_for_the_feet(squat: Recording) -> None:
+    """The orientation shows the wrong sensor. Without it, the text leaves both open."""
+    other = replace(squat, imu_linear_acceleration=-squat.imu_linear_acceleration)
+    (fault,) = faults(other)
+    assert not any(name in fault for name in FEET)
+    (both,) = faults(replace(other, imu_orientation=np.full_like(squat.imu_orientation, np.nan)))
+    assert all(name in both for name in ("IMU", *FEET))
+    # Both have the other sign.
+    assert len(faults(replace(other, ankle_wrench=-squat.ankle_wrench))) == 2
+
+
+@pytest.mark.parametrize("scale", [0.0, 1.0 / 9.81])
+def test_accelerations_without_gravity_or_in_units_of_it_are_found(squat: Recording, scale: float) -> None:
+    noise = np.random.default_rng(0).normal(0.0, 0.02, squat.imu_linear_acceleration.shape)
+    (fault,) = faults(replace(squat, imu_linear_acceleration=scale * squat.imu_linear_acceleration + noise))
+    assert not any(name in fault for name in FEET)
+
+
+def test_what_is_not_measured_has_no_sign(squat: Recording) -> None:
+    for name in ("ankle_wrench", "imu_linear_acceleration", "joint_position"):
+        missing = np.full_like(getattr(squat, name), np.nan)
+        assert not faults(replace(squat, **{name: missing}))
+
+
+def test_identify_and_gap_refuse_them(squat: Recording) -> None:
+    robot = load_robot("biped14")
+    other = replace(squat, ankle_wrench=-squat.ankle_wrench)
+    assert len(signals_of(squat, robot))
+    with refusal(RecordingError, place="squat.npz"):
+        signals_of(other, robot, "squat.npz")
+    gaps, _ = predict_recording(squat, robot, {"model": IDEAL})
+    assert len(gaps[0].starts)
+    with refusal(RecordingError, place="the recording"):
+        predict_recording(other, robot, {"model": IDEAL})
