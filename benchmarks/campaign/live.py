@@ -117,8 +117,9 @@ class Plant:
             RuntimeError: It has ended, or is not ready after :data:`START_S`; the message contains its log.
         """
         recorder = self.running[RECORDER]
-        while "recording" not in (log := recorder.text()):
+        while not recorder.is_ready:
             code = recorder.process.poll()
+            log = recorder.text()
             if code is not None:
                 raise RuntimeError(f"{RECORDER} ended at its start with code {code}:\n{log}")
             if time.monotonic() - recorder.begun > START_S:

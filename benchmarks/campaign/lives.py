@@ -16,8 +16,10 @@ from typing import Any
 from bipedsim_ros.bringup.processes import ros_arguments
 
 SIM, CONTROLLER, RECORDER, ECHO = "sim_node", "controller_node", "recorder_node", "echo"
+READY = {SIM: ", contact ", CONTROLLER: " joints) at ", RECORDER: "recording ", ECHO: "ready"}
+"""Text in the log of each process from which on it takes part. A start that compiles takes long, and much memory."""
 SETTLED_S = 30.0
-"""Age from which on the memory of a process is expected to stay constant [s]."""
+"""Time after this from which on the memory of a process is expected to stay constant [s]."""
 END_S = 60.0
 """Time in which a node must end after SIGINT [s]; a recorder writes its index."""
 
@@ -31,7 +33,8 @@ class Life:
         process: The process.
         log: Its output.
         begun: Time of the start [s].
-        sizes: Age [s], private memory [MB] and resident memory [MB] of samples.
+        ready: Time at which it was first seen to take part [s]; None before.
+        sizes: Time since then [s], private memory [MB] and resident memory [MB] of samples.
         code: Exit code; None while it runs.
         fault: What was wrong at its end.
     """
@@ -40,6 +43,7 @@ class Life:
     process: subprocess.Popen[bytes]
     log: Path
     begun: float = field(default_factory=time.monotonic)
+    ready: float | None = None
     sizes: list[tuple[float, float, float]] = field(default_factory=list)
     code: int | None = None
     fault: str = ""
@@ -58,15 +62,22 @@ class Life:
         """Return its output."""
         return self.log.read_text(encoding="utf-8", errors="replace")
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether the process takes part."""
+        return READY[self.name] in self.text()
+
     def sample(self) -> None:
-        """Store the memory of the process."""
+        """Store the memory of a process that takes part."""
+        if self.ready is None and self.is_ready:
+            self.ready = time.monotonic()
         try:
             status = Path(f"/proc/{self.process.pid}/status").read_text()
         except OSError:
             return  # It has ended.
         numbers = {name: int(kb) / 1024 for name, kb in re.findall(r"^(RssAnon|VmRSS):\s*(\d+) kB", status, re.M)}
-        if len(numbers) == 2:
-            self.sizes.append((time.monotonic() - self.begun, numbers["RssAnon"], numbers["VmRSS"]))
+        if self.ready is not None and len(numbers) == 2:
+            self.sizes.append((time.monotonic() - self.ready, numbers["RssAnon"], numbers["VmRSS"]))
 
     def growth(self, column: int) -> float | None:
         """Return the growth since :data:`SETTLED_S` [MB]; None for a shorter life."""

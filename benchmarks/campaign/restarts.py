@@ -35,8 +35,6 @@ from bipedsim.recording.bag import Bag
 from bipedsim_ros.bringup import environment
 
 CLOCKS = ("real_time", "lock_step")
-READY = {SIM: ", contact ", CONTROLLER: " joints) at ", RECORDER: "recording ", ECHO: "ready"}
-"""Text in the log of each process from which on it takes part."""
 ENDED, STOPPED, CONTINUED, KILLED, STARTED = "ended", "stopped", "continued", "killed", "started"
 WHAT = (
     (ENDED, STARTED),
@@ -179,7 +177,7 @@ class Trial:
 
     def _ready(self, name: str) -> float | None:
         """Wait until a process takes part; return when."""
-        return self._waited(name, lambda: time.time() if READY[name] in self._running[name].text() else None, START_S)
+        return self._waited(name, lambda: time.time() if self._running[name].is_ready else None, START_S)
 
     def _data(self, name: str, since: float) -> float | None:
         """Wait until a process gets data; return when."""
