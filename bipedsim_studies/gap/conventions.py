@@ -49,18 +49,19 @@ def convention_faults(
         return
     rows = np.flatnonzero(near & np.isfinite(position).all(axis=1))
     rows = rows[np.linspace(0, len(rows) - 1, min(COMPARED, len(rows))).astype(np.int64)]
-    upside_down = _is_upside_down(orientation[rows], acceleration[rows])
-    if upside_down:
-        yield f"has accelerations of the IMU that point down at rest. They must point up {HOW}"
     along = [_median(column) for column in _along(robot, position[rows], acceleration[rows], wrench[rows]).T]
-    # The measured acceleration is the reference, so that its sign is that of the forces.
-    sign = -1.0 if upside_down else 1.0
-    reversed_feet = [sole.name for sole, each in zip(robot.soles, along, strict=True) if sign * each < AGAINST]
-    if reversed_feet:
-        doubt = "" if np.isfinite(orientation[rows]).any() or len(reversed_feet) < len(along) else ", or the IMU is"
+    against = [sole.name for sole, each in zip(robot.soles, along, strict=True) if each < AGAINST]
+    if _is_upside_down(orientation[rows], acceleration[rows]):
+        # Orientation and feet are against the accelerometer, or the orientation is against both.
+        instead = "They must point up"
+        if not against:
+            instead = "Change their sign and that of the ankle wrenches, or convert an orientation with z downwards"
+        yield f"has accelerations of the IMU that point down at rest, by its orientation. {instead} {HOW}"
+    elif against:
+        doubt = "" if np.isfinite(orientation[rows]).any() or len(against) < len(along) else ", or the IMU is"
         yield (
-            f"has ankle wrenches of {', '.join(reversed_feet)} that pull the robot down: they are those of the foot on "
-            f"the ground, and must be those of the ground on the foot{doubt} {HOW}"
+            f"has ankle wrenches of {', '.join(against)} that pull the robot down: they are those of the foot on the "
+            f"ground, and must be those of the ground on the foot{doubt} {HOW}"
         )
 
 

@@ -55,8 +55,17 @@ def test_an_imu_with_the_other_sign_is_not_mistaken_for_the_feet(squat: Recordin
     assert not any(name in fault for name in FEET)
     (both,) = faults(replace(other, imu_orientation=np.full_like(squat.imu_orientation, np.nan)))
     assert all(name in both for name in ("IMU", *FEET))
-    # Both have the other sign.
-    assert len(faults(replace(other, ankle_wrench=-squat.ankle_wrench))) == 2
+
+
+def test_an_orientation_against_both_sensors_is_named(squat: Recording) -> None:
+    """Both sensors have the other sign, or the orientation is one in a world whose z axis points down."""
+    x, y, z, w = squat.imu_orientation.T
+    down = np.stack([w, -z, y, -x], axis=1)
+    both = replace(squat, imu_linear_acceleration=-squat.imu_linear_acceleration, ankle_wrench=-squat.ankle_wrench)
+    for other in (both, replace(squat, imu_orientation=down)):
+        (fault,) = faults(other)
+        assert "orientation" in fault
+        assert not any(name in fault for name in FEET)
 
 
 @pytest.mark.parametrize("scale", [0.0, 1.0 / 9.81])
