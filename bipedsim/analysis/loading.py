@@ -104,9 +104,11 @@ def completed(recording: Recording) -> Recording:
         # The notes of the recording already name this problem.
         return recording
     if fill_from_ankles(recording, robot):
-        note = "a robot's: forces under the soles are those of the ankle sensors and the weight of the feet"
+        note = "forces under the soles were not recorded; they follow from the ankle sensors and the weight of the feet"
         recording.notes = (*recording.notes, note)
         if np.nanmedian(recording.wrench[:, :, 2].sum(axis=1)) < -0.5 * robot.weight:
-            upside_down = "the ankle sensors seem to measure the foot on the ground: record with ft_sign = -1"
+            upside_down = (
+                "the ankle sensors seem to measure the foot on the ground: change their sign (docs/other_bag.md#signs)"
+            )
             recording.notes = (*recording.notes, upside_down)
     return recording

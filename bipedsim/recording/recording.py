@@ -203,11 +203,10 @@ class Recording(RecordedColumns):
             return self
         absent = [name for name in joint_names if name not in self.joint_names]
         if absent:
-            recorded = f"{self.robot or 'a robot without a name'} ({', '.join(self.joint_names)})"
+            has = f"it has {', '.join(self.joint_names)}"
             if len(absent) == len(joint_names):
-                text = f"has no joint of this robot ({some(absent)}). It is a recording of {recorded}. Pass its --robot"
-                raise RecordingError(text)
-            raise RecordingError(f"missing in the recording of {recorded}", f"joints {', '.join(absent)}")
+                raise RecordingError(f"has no joint of this robot ({some(absent)}); {has}. Pass another --robot")
+            raise RecordingError(f"the recording lacks them; {has}", f"joints {', '.join(absent)}")
         order = [self.joint_names.index(name) for name in joint_names]
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         values["effort_limit"] = self.effort_limit[order]

@@ -136,9 +136,12 @@ class _GapWindows:
     def begin(self, row: int) -> bool:
         """Set the simulator to the state of ``row`` and return True; if there is none, count the reason."""
         reason = ""
-        if not self._run.is_whole(row - self._past, row + self._ticks[0] + self._model.late):
+        first, last = row - self._past, row + self._ticks[0] + self._model.late
+        if first < 0 or last >= len(self._run):
+            reason = "too close to the begin or end"
+        elif not self._run.is_whole(first, last):
             reason = "rows or commands are missing"
-        elif not self._starts.known(row - self._past, row):
+        elif not self._starts.known(first, row):
             reason = "the state is unknown"
         else:
             try:

@@ -86,6 +86,8 @@ def main(args: argparse.Namespace) -> int:
         lines.append("nothing is identified: record more motion of the joints (docs/identify.md)")
     if not result.converged:
         lines.append("the estimate has not converged: use more or longer recordings with more motion")
+    if found.missing:
+        lines.append("parts of the result are missing: see the notes above")
     if lines and not args.json:
         print("\n".join(lines))
     return EXIT_OK if result.converged and not found.missing else EXIT_INCOMPLETE

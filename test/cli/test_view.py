@@ -95,7 +95,7 @@ def test_a_file_is_written(walk: Path, tmp_path: Path, capsys: pytest.CaptureFix
         (["{run}", "--port", "99999"], "port = 99999 is above its maximum 65535"),
         (["{run}", "--port", "-3"], "port = -3 is below its minimum 0"),
         (["{run}", "--from", "7"], "the run lasts from"),
-        (["{run}", "--robot", "compass"], "biped14 with the joints l_hip_yaw"),
+        (["{run}", "--robot", "compass"], "has no joint of this robot"),
         (["{run}", "--ground", "moon"], "moon"),
     ],
 )
