@@ -297,8 +297,8 @@ class BagRows:
             return f"{problem}, after the renaming. In each pair, the name in the bag comes first"
         namespace = others[0].removesuffix(JOINT_STATES)
         entry = f"{others[0]}:={JOINT_STATES}" if namespace == others[0] else f"'{namespace}/{ANY}:=/{ANY}'"
-        robot = quote(self._given) if self._given else "ROBOT.yaml"
-        command = f"bipedsim export {quote(str(self.path))} --robot {robot} --remap {entry} -o run.npz"
+        robot = f" --robot {quote(self._given)}" if self._given else ""
+        command = f"bipedsim export {quote(str(self.path))}{robot} --remap {entry} -o run.npz"
         return f"{problem}. Sensors need further pairs (docs/other_bag.md). Read {either(others)} with: {command}"
 
     def _read(self, topic: str, block: Block) -> None:
