@@ -119,7 +119,8 @@ class SentCommands:
         assert decoder is not None
         values = columns[next(iter(columns))]
         if robot is None:
-            self._decoders.count_unfit(topic, len(values), "the robot is unknown, and with it the order of the joints; pass --robot")
+            reason = "the robot is unknown, and with it the order of the joints; pass --robot"
+            self._decoders.count_unfit(topic, len(values), reason)
             return None
         if EFFORT in columns:
             names = decoder.labels or ()
