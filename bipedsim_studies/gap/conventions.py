@@ -12,14 +12,14 @@ from bipedsim.numerics import Array
 
 COMPARED = 200
 """Maximum number of rows that are compared, evenly distributed."""
-GRAVITY = 9.81
 NEAR = (0.5, 1.5)
-"""Acceleration over gravity of the rows that are compared. Half of all rows of a robot on its feet are among them."""
+"""Acceleration over gravity of the rows that are compared, and of the median row of a robot on its feet."""
 LOADED = 0.2
 """Share of the weight from which a foot is compared."""
 AGAINST = -0.5
 """Cosine of the angle to the expected direction below which a vector has the other sign."""
 HOW = "(docs/other_bag.md#signs)"
+"""Page that says how to change signs."""
 
 
 def convention_faults(
@@ -36,18 +36,19 @@ def convention_faults(
         acceleration: (n, 3) of the IMU [m/s^2], against gravity.
         wrench: (n, K, 6) of the ankle sensors, of the ground on the foot [N], [N.m].
     """
-    sizes = np.linalg.norm(acceleration, axis=1) / GRAVITY
-    measured = np.isfinite(sizes)
-    if not robot.free_flyer or not measured.any():
+    gravity = robot.weight / robot.mass
+    low, high = (share * gravity for share in NEAR)
+    sizes = np.linalg.norm(acceleration, axis=1)
+    if not robot.free_flyer or not np.isfinite(sizes).any():
         return
-    near = measured & (sizes > NEAR[0]) & (sizes < NEAR[1])
-    if 2 * near.sum() < measured.sum():
+    usual = float(np.nanmedian(sizes))
+    if not low < usual < high:
         yield (
-            f"has accelerations of the IMU with a median of {GRAVITY * float(np.median(sizes[measured])):.3g} m/s^2. "
-            f"They must contain gravity: {GRAVITY} m/s^2 upwards at rest {HOW}"
+            f"has accelerations of the IMU with a median of {usual:.3g} m/s^2. They must contain gravity: "
+            f"{gravity:.3g} m/s^2 upwards at rest {HOW}"
         )
         return
-    rows = np.flatnonzero(near & np.isfinite(position).all(axis=1))
+    rows = np.flatnonzero((sizes > low) & (sizes < high) & np.isfinite(position).all(axis=1))
     rows = rows[np.linspace(0, len(rows) - 1, min(COMPARED, len(rows))).astype(np.int64)]
     along = [_median(column) for column in _along(robot, position[rows], acceleration[rows], wrench[rows]).T]
     against = [sole.name for sole, each in zip(robot.soles, along, strict=True) if each < AGAINST]

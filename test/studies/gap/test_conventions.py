@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from refusals import refusal
+from scipy.spatial.transform import Rotation
 
 from bipedsim.config import RunConfig
 from bipedsim.errors import RecordingError
@@ -46,6 +48,43 @@ def test_each_foot_with_the_other_sign_is_named(squat: Recording, feet: list[int
     wrench[:, feet] *= -1.0
     (fault,) = faults(replace(squat, ankle_wrench=wrench))
     assert [name for name in FEET if name in fault] == [FEET[foot] for foot in feet]
+
+
+def test_sensors_may_be_mounted_in_any_direction(squat: Recording) -> None:
+    """Description and measurements turn together: the IMU and one ankle sensor are upside down, the other is tilted."""
+    robot = load_robot("biped14")
+    turns = Rotation.from_euler("xyz", [[180.0, 0.0, 30.0], [0.0, 180.0, 0.0], [120.0, 20.0, 0.0]], degrees=True)
+    of_imu, *of_feet = (pin.SE3(each.as_matrix(), np.zeros(3)) for each in turns)
+    mounted = replace(
+        robot,
+        placement_joint_imu=robot.placement_joint_imu * of_imu,
+        placement_joint_ankle=tuple(a * b for a, b in zip(robot.placement_joint_ankle, of_feet, strict=True)),
+    )
+    wrench = squat.ankle_wrench.copy()
+    for foot, turn in enumerate(of_feet):
+        wrench[:, foot, :3] @= turn.rotation
+    orientation = (Rotation.from_quat(squat.imu_orientation) * turns[0]).as_quat()
+    measured = squat.joint_position, orientation, squat.imu_linear_acceleration @ of_imu.rotation
+    assert not list(convention_faults(mounted, *measured, wrench))
+    wrench[:, 1] *= -1.0
+    (fault,) = convention_faults(mounted, *measured, wrench)
+    assert [name for name in FEET if name in fault] == ["right"]
+
+
+def test_the_trunk_may_be_turned_against_the_feet() -> None:
+    """The hips are bent by 2.5 rad, so that the trunk is nearly upside down on flat feet."""
+    robot = load_robot("biped14")
+    bend, gravity = Rotation.from_euler("y", -2.5), [0.0, 0.0, 9.81]
+    position = np.zeros((1, robot.nu))
+    position[0, [robot.joint_names.index(name) for name in ("l_hip_pitch", "r_hip_pitch")]] = -2.5
+    # The IMU of biped14 has the axes of the trunk.
+    assert np.allclose(robot.placement_joint_imu.rotation, np.eye(3))
+    orientation, acceleration = bend.inv().as_quat()[None], bend.apply(gravity)[None]
+    wrench = np.zeros((1, 2, 6))
+    wrench[:, :, 2] = 0.5 * robot.weight
+    assert not list(convention_faults(robot, position, orientation, acceleration, wrench))
+    (fault,) = convention_faults(robot, position, orientation, acceleration, -wrench)
+    assert all(name in fault for name in FEET)
 
 
 def test_an_imu_with_the_other_sign_is_not_mistaken_for_the_feet(squat: Recording) -> None:
