@@ -402,11 +402,12 @@ def _text(figures: dict[str, Any]) -> str:
         }
         for counted in figures["statistics"]
     ]
+    heard = ", ".join(f"{seconds:.2g}" for seconds in figures["heard_s"])
     counts = ", ".join(f"{name} {value}" for name, value in figures["counts"].items())
     lines = [
         "# A long run with changing gains and restarting nodes\n",
         f"{figures['date']}, {figures['machine']}, {figures['arguments']}\n",
-        f"Restarted controllers were heard {max(figures['heard_s'], default=0.0):.2g} s after their start at most.\n",
+        f"From the start of a restarted controller to its first command [s]: {heard or 'none was restarted'}.\n",
         f"Recorder: {counts}. Changes: {figures['accepted']} accepted, {figures['recorded_changes']} recorded.\n",
         table(grouped),
         "Segments between two starts of the simulator, repeated by `bipedsim replay`:\n",
