@@ -1,5 +1,5 @@
 from .compare import on_common_windows as on_common_windows, predict_recording as predict_recording
-from .conventions import convention_faults as convention_faults
+from .conventions import convention_fault as convention_fault
 from .external import acting as acting, external_forces as external_forces
 from .floor import noise as noise
 from .models import GapModel as GapModel, make_model as make_model

@@ -29,6 +29,7 @@ MODEL, AGAINST = "model", "against"
 def main(args: argparse.Namespace) -> int:
     """Measure the prediction errors of one or two models and print them."""
     from bipedsim.analysis import robot_of
+    from bipedsim.errors import RecordingError
     from bipedsim.model import IDEAL, load_robot
     from bipedsim.recording import load_recording
     from bipedsim_studies.gap.compare import predict_recording
@@ -37,7 +38,10 @@ def main(args: argparse.Namespace) -> int:
     recording = load_recording(args.recording, start=args.start, stop=args.stop)
     robot = load_robot(args.robot) if args.robot else robot_of(recording)
     models = {MODEL: args.hardware or IDEAL, **({AGAINST: args.against} if args.against else {})}
-    gaps, notes = predict_recording(recording, robot, models, shows_progress(args))
+    try:
+        gaps, notes = predict_recording(recording, robot, models, shows_progress(args))
+    except RecordingError as error:
+        raise error.within(args.recording) from None
     names = "; ".join(f"{label}: {spec}" for label, spec in models.items())
     title = f"{robot.name}, errors of predictions from {gaps[0].source.value} ({names})"
     output(

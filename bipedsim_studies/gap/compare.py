@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from bipedsim.analysis import unused_joints
-from bipedsim.config import together
 from bipedsim.errors import RecordingError
 from bipedsim.model import Robot
 from bipedsim.recording import Recording
-from bipedsim_studies.gap.conventions import convention_faults
+from bipedsim_studies.gap.conventions import convention_fault
 from bipedsim_studies.gap.external import external_forces
 from bipedsim_studies.gap.models import make_model
 from bipedsim_studies.gap.predict import Gap, measure_gap
@@ -36,8 +35,8 @@ def predict_recording(
         BipedSimError: The recording cannot be used, or a model is wrong.
     """
     run = robot_run(recording, robot)
-    faults = convention_faults(robot, run.position, run.orientation, run.accelerometer, run.wrench)
-    together([RecordingError(fault, "the recording") for fault in faults], RecordingError)
+    if fault := convention_fault(robot, run.position, run.orientation, run.accelerometer, run.wrench):
+        raise RecordingError(fault)
     made = [make_model(spec, robot, run, label) for label, spec in models.items()]
     gaps = [measure_gap(run, model, progress) for model in made]
     forces = [f"{what}; the predictions contain no such force" for what in external_forces(recording)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pinocchio as pin
 
@@ -22,10 +20,10 @@ HOW = "(docs/other_bag.md#signs)"
 """Page that says how to change signs."""
 
 
-def convention_faults(
+def convention_fault(
     robot: Robot, position: Array, orientation: Array, acceleration: Array, wrench: Array
-) -> Iterator[str]:
-    """Yield a text for each sensor of a recording whose numbers have another sign, or lack gravity.
+) -> str | None:
+    """Return a text with the sensors of a recording whose numbers have another sign, or lack gravity; None without.
 
     Rows and sensors without measurements do not count.
 
@@ -40,14 +38,13 @@ def convention_faults(
     low, high = (share * gravity for share in NEAR)
     sizes = np.linalg.norm(acceleration, axis=1)
     if not robot.free_flyer or not np.isfinite(sizes).any():
-        return
+        return None
     usual = float(np.nanmedian(sizes))
     if not low < usual < high:
-        yield (
+        return (
             f"has accelerations of the IMU with a median of {usual:.3g} m/s^2. They must contain gravity: "
             f"{gravity:.3g} m/s^2 upwards at rest {HOW}"
         )
-        return
     rows = np.flatnonzero((sizes > low) & (sizes < high) & np.isfinite(position).all(axis=1))
     rows = rows[np.linspace(0, len(rows) - 1, min(COMPARED, len(rows))).astype(np.int64)]
     along = [_median(column) for column in _along(robot, position[rows], acceleration[rows], wrench[rows]).T]
@@ -57,13 +54,14 @@ def convention_faults(
         instead = "They must point up"
         if not against:
             instead = "Change their sign and that of the ankle wrenches, or convert an orientation with z downwards"
-        yield f"has accelerations of the IMU that point down at rest, by its orientation. {instead} {HOW}"
-    elif against:
+        return f"has accelerations of the IMU that point down at rest, by its orientation. {instead} {HOW}"
+    if against:
         doubt = "" if np.isfinite(orientation[rows]).any() or len(against) < len(along) else ", or the IMU is"
-        yield (
+        return (
             f"has ankle wrenches of {', '.join(against)} that pull the robot down: they are those of the foot on the "
             f"ground, and must be those of the ground on the foot{doubt} {HOW}"
         )
+    return None
 
 
 def _median(values: Array) -> float:

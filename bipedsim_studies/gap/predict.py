@@ -80,7 +80,7 @@ def measure_gap(run: RobotRun, model: GapModel, progress: bool = False) -> Gap:
             found.append(windows.errors(row))
     if not rows:
         why = "; ".join(f"{count} of {len(candidates)}: {reason}" for reason, count in windows.skipped.items())
-        raise RecordingError(f"no prediction can start ({why or 'it is too short'})", "the recording")
+        raise RecordingError(f"no prediction can start ({why or 'it is too short'})")
     measured = channels(run)
     ends = np.array(rows)[:, None] + model.late + np.array(ticks)
     inside = np.minimum(ends, len(run) - 1)

@@ -15,7 +15,7 @@ from bipedsim.errors import RecordingError
 from bipedsim.model import HardwareParams, Robot
 from bipedsim.numerics import Array, Flags, Integers, true_runs
 from bipedsim.recording import Recording
-from bipedsim_studies.gap import acting, convention_faults, external_forces, noise
+from bipedsim_studies.gap import acting, convention_fault, external_forces, noise
 from bipedsim_studies.identify.lacking import Lacking, measured_in_soles, with_all_feet
 
 SMOOTHED = 0.05
@@ -316,7 +316,8 @@ def _checked(recording: Recording, robot: Robot, lacking: Lacking, source: str) 
         )
     faults += [f"{what}; choose another part with --from and --to" for what in external_forces(recording, (GANTRY,))]
     imu = recording.imu_orientation, recording.imu_linear_acceleration
-    faults += convention_faults(robot, recording.joint_position, *imu, recording.ankle_wrench)
+    if fault := convention_fault(robot, recording.joint_position, *imu, recording.ankle_wrench):
+        faults.append(fault)
     if lacking.efforts.all() and lacking.wrenches.all():
         faults.append("lacks joint_effort and ankle_wrench; the equations of motion need the forces of one of them")
     for name in (*NEEDED, *MAY_LACK):
