@@ -117,7 +117,9 @@ class Simulated:
 
     def __init__(self, robot: str, seed: int) -> None:
         self.robot = load_robot(robot)
-        self._name, self._seed, self._hardware = robot, seed, hidden(self.robot, seed)
+        self._name, self._hardware = robot, hidden(self.robot, seed)
+        # Each recording has noise of its own, as those of a real robot have.
+        self._seeds = np.random.default_rng([seed, 1])
         # The measurements are one period old, which is a part of the delay that can be seen.
         self.delay = self._hardware["command_delay"] + DT
 
@@ -135,7 +137,7 @@ class Simulated:
                 controller=MOTIONS[motion],
                 hardware=self._hardware,
                 duration=SECONDS,
-                seed=self._seed,
+                seed=int(self._seeds.integers(2**31)),
             )
             return run(settings)[0]
 

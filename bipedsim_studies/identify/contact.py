@@ -46,7 +46,8 @@ class Contact:
             sources: Names of the recordings.
         """
         equations = Equations(robot, result.parameters)
-        feet = [Feet.of(equations, signals, result.values) for signals in recordings]
+        pairs = zip(recordings, result.by_recording, strict=True)
+        feet = [Feet.of(equations, signals, values) for signals, values in pairs]
         return cls(friction(robot, result, feet, sources), outlines(robot, result, feet))
 
     @classmethod

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from bipedsim.numerics import Array, Flags, Integers
 from bipedsim_studies.identify.equations import Equations, Rows
 from bipedsim_studies.identify.parameters import KINDS, Parameters, parameters_of
 from bipedsim_studies.identify.signals import PHASES, RATE, SMOOTHED, TAPS, Signals, predicted
+from bipedsim_studies.identify.unknowns import Unknowns
 
 ITERATIONS = 20
 SETTLED = 8
@@ -76,6 +78,8 @@ class Estimate:
         unexplained: Joint that moved to its torque that the model does not explain.
         converged: Whether the iteration has converged.
         model_errors: (R,) standard deviation of the error of each equation that is no noise of the sensors.
+        drift: (p,) standard deviation of the drift of each number between recordings; 0 for numbers that cannot drift.
+        by_recording: Values of each recording (p,).
     """
 
     parameters: Parameters
@@ -84,6 +88,8 @@ class Estimate:
     unexplained: Mapping[str, Unexplained]
     converged: bool
     model_errors: Array
+    drift: Array
+    by_recording: tuple[Array, ...]
 
     @property
     def deviation(self) -> Array:
@@ -138,28 +144,29 @@ def estimate(
         parameters: Its parameters; by default all of :func:`bipedsim_studies.identify.parameters_of`.
     """
     parameters = parameters_of(robot) if parameters is None else parameters
-    equations = Equations(robot, parameters)
-    pasts = [predicted(signals) for signals in recordings]
-    free = parameters.free
-    values, floor, converged = parameters.start.copy(), np.full(equations.n_rows, _FLOOR), False
+    unknowns = Unknowns.of(parameters, len(recordings))
+    data = _Data(Equations(robot, parameters), recordings, [predicted(signals) for signals in recordings])
+    values, floor, converged = unknowns.start, np.full(data.equations.n_rows, _FLOOR), False
     for iteration in range(ITERATIONS):
-        sums, squares = _sums(equations, recordings, pasts, values, floor)
-        step, covariance = sums.solved(parameters, values)
-        step *= min(1.0, LONGEST / max(np.abs(step / parameters.spread).max(), _TINY))
+        sums, squares = data.sums(unknowns, values, floor)
+        step, covariance = sums.solved(unknowns, values)
+        step *= min(1.0, LONGEST / max(np.abs(step / unknowns.spread).max(), _TINY))
         # The free numbers move, and the others follow, so that a limit of one side keeps both sides tied.
-        target = parameters.with_free((values + step)[free])
+        target = unknowns.with_free((values + step)[unknowns.free])
         step, values = target - values, target
         known: Flags = np.any(np.isfinite(squares), axis=0)
+        size = float(np.abs(step[unknowns.free] / np.sqrt(np.diag(covariance)[unknowns.free])).max())
         if 0 < iteration < SETTLED:
             floor[known] = np.clip(np.sqrt(np.nanmean(squares[:, known], axis=0)), *_FLOORS)
-        size = float(np.abs(step[free] / np.sqrt(np.diag(covariance)[free])).max())
+            unknowns = unknowns.learnt(values, covariance)
         if progress is not None:
             progress()
         converged = iteration >= SETTLED and size < CONVERGED
         if converged:
             break
+    covariance = data.widened(unknowns, values, floor, sums, covariance)
     middle = TAPS // 2  # of the window of a row
-    rows = [slice(past.begin + middle, len(past) - middle) for past in pasts]
+    rows = [slice(past.begin + middle, len(past) - middle) for past in data.pasts]
     efforts = np.vstack([each.effort[part] for each, part in zip(recordings, rows, strict=True)])
     efforts = np.sqrt(np.mean(efforts**2, axis=0))
     efforts = np.maximum(efforts, max(0.1 * efforts.max(), 1e-9))
@@ -169,7 +176,11 @@ def estimate(
         for joint, row, effort in zip(robot.joint_names, robot.idx_v, efforts, strict=True)
         if known[row]
     }
-    return Estimate(parameters, values, covariance, unexplained, converged, floor)
+    p = len(parameters)
+    drift = np.zeros(p)
+    drift[unknowns.offsets] = unknowns.deviation if unknowns.recordings else 0.0
+    by_recording = tuple(unknowns.in_recording(values, recording) for recording in range(len(recordings)))
+    return Estimate(parameters, values[:p], covariance[:p, :p], unexplained, converged, floor, drift, by_recording)
 
 
 def with_more(robot: Robot, result: Estimate, signals: Signals) -> Estimate:
@@ -177,9 +188,13 @@ def with_more(robot: Robot, result: Estimate, signals: Signals) -> Estimate:
 
     The information of both is added; the values stay. The equations are weighted as before.
     """
-    p = result.parameters
-    sums, _ = _sums(Equations(robot, p), [signals], [predicted(signals)], result.values, result.model_errors)
-    _, alone = sums.solved(p, result.values)
+    p, offsets = result.parameters, np.flatnonzero(result.drift)
+    unknowns = Unknowns(p, offsets, result.drift[offsets], 1 if len(offsets) else 0)
+    data = _Data(Equations(robot, p), [signals], [predicted(signals)])
+    values = np.concatenate([result.values, unknowns.start[len(p) :]])
+    sums, _ = data.sums(unknowns, values, result.model_errors)
+    _, alone = sums.solved(unknowns, values)
+    alone = data.widened(unknowns, values, result.model_errors, sums, alone)[: len(p), : len(p)]
     spread, chosen = p.spread[p.free], np.ix_(p.free, p.free)
     total = sum(_information(covariance[chosen], spread) for covariance in (result.covariance, alone))
     scaled = np.linalg.inv(np.eye(len(spread)) + total)
@@ -196,15 +211,87 @@ def _information(covariance: Array, spread: Array) -> Array:
     return information
 
 
-def _sums(
-    equations: Equations, recordings: Sequence[Signals], pasts: Sequence[Signals], values: Array, floor: Array
-) -> tuple[_Sums, Array]:
-    """Return the sums over all rows at ``values``, and the expected squares (n, R) of the errors of the model."""
-    sums, squares = _Sums(len(values)), []
-    for signals, past in zip(recordings, pasts, strict=True):
-        rows, instruments = equations.rows(signals, values), equations.rows(past, values).slope
-        squares.append(sums.add(rows, instruments, signals.noise, floor, past.begin))
-    return sums, np.vstack(squares)
+class _Data(NamedTuple):
+    """Store the equations of a robot and the signals of its recordings, measured and predicted from their past."""
+
+    equations: Equations
+    recordings: Sequence[Signals]
+    pasts: Sequence[Signals]
+
+    def _rows(self, unknowns: Unknowns, values: Array) -> Iterator[tuple[Rows, Array, Signals, int]]:
+        """Yield the equations of each recording, the instruments, the signals and the index of the first row."""
+        for recording, (signals, past) in enumerate(zip(self.recordings, self.pasts, strict=True)):
+            rows = unknowns.rows(self.equations, signals, values, recording)
+            yield rows, unknowns.rows(self.equations, past, values, recording).slope, signals, past.begin
+
+    def sums(self, unknowns: Unknowns, values: Array, floor: Array) -> tuple[_Sums, Array]:
+        """Return the sums over all rows at ``values``, and the expected squares (n, R) of the errors of the model."""
+        sums, squares = _Sums(len(values)), []
+        for rows, instruments, signals, begin in self._rows(unknowns, values):
+            squares.append(sums.add(rows, instruments, signals.noise, floor, begin))
+        return sums, np.vstack(squares)
+
+    def widened(self, unknowns: Unknowns, values: Array, floor: Array, sums: _Sums, covariance: Array) -> Array:
+        """Return the ``covariance`` of a solution with no deviation below the one that sensor noise alone causes.
+
+        Where few swings of a foot determine a number, their residuals scatter by chance, and so does the covariance
+        that is estimated from them. The noise of the sensors is known better, but errors of other kinds are not white.
+        """
+        gain, inverse, expected = sums.solver(unknowns)
+        basis = unknowns.basis
+        variances = np.diag(basis @ inverse @ expected @ inverse.T @ basis.T).copy()
+        solution = basis @ inverse @ gain @ basis.T
+        for rows, instruments, signals, begin in self._rows(unknowns, values):
+            effects = np.zeros((len(rows.residual), len(values), len(signals.noise)))
+            for k, row in _weighted(rows, instruments, signals.noise, floor, begin):
+                effects[k] = solution @ (row.weighted.T @ row.sensors)
+            for lag, correlation in enumerate(signals.correlation[: len(effects)]):
+                products = np.einsum("kps,kps,s->p", effects[lag:], effects[: len(effects) - lag], correlation)
+                variances += products if lag == 0 else 2.0 * products
+        of_residuals = np.diag(covariance)
+        wider = np.sqrt(np.maximum(variances / np.where(of_residuals > 0.0, of_residuals, np.inf), 1.0))
+        return covariance * np.outer(wider, wider)
+
+
+class _Weighted(NamedTuple):
+    """Store the n equations that hold at one time, with their weights.
+
+    Attributes:
+        used: (R,) which equations these are.
+        slope: (n, p) their derivatives with respect to the parameters. residual: (n,).
+        instrument: (n, p).
+        weighted: (n, p) the same, times the inverse of the covariance of their errors. Outliers have less weight.
+        sensors: (n, S) standard deviations of the errors from each sensor.
+        squares: (n,) expected squares of the errors of the model.
+    """
+
+    used: Flags
+    slope: Array
+    residual: Array
+    instrument: Array
+    weighted: Array
+    sensors: Array
+    squares: Array
+
+
+def _weighted(
+    rows: Rows, instruments: Array, noise: Array, floor: Array, begin: int
+) -> Iterator[tuple[int, _Weighted]]:
+    """Yield the times from ``begin`` on at which equations hold, and these."""
+    for k in range(begin, len(rows.residual)):
+        used = rows.used[k]
+        if not used.any():
+            continue
+        sensors, variance = rows.noise[k][used] * noise, floor[used] ** 2
+        inverse = np.linalg.inv(sensors @ sensors.T + np.diag(variance))
+        residual, instrument = rows.residual[k][used], instruments[k][used]
+        white = inverse @ residual
+        size = float(np.sqrt(residual @ white / len(residual)))
+        weight = min(1.0, OUTLIER / max(size, 1e-9)) / INDEPENDENT
+        left = np.maximum(variance - variance**2 * np.diag(inverse), 0.0)
+        squares = (variance * white) ** 2 + left
+        weighted = weight * (inverse @ instrument)
+        yield k, _Weighted(used, rows.slope[k][used], residual, instrument, weighted, sensors, squares)
 
 
 class _Sums:
@@ -219,49 +306,43 @@ class _Sums:
     def __init__(self, p: int) -> None:
         self.zj, self.zz, self.scatter, self.zr = np.zeros((p, p)), np.zeros((p, p)), np.zeros((p, p)), np.zeros(p)
 
-    def solved(self, parameters: Parameters, values: Array) -> tuple[Array, Array]:
-        """Return the step (p,) from ``values`` to the solution of two-stage least squares, and its covariance (p, p).
+    def solver(self, unknowns: Unknowns) -> tuple[Array, Array, Array]:
+        """Return the parts of the solution by two-stage least squares, for the f free numbers.
 
-        The expectation before any data is a further, weak measurement.
+        Returns:
+            The gain, the inverse of the normal matrix, and the information before any data, which is a further, weak
+            measurement. All are (f, f).
         """
-        free, basis = parameters.free, parameters.basis
-        zj, zz, scatter = (basis.T @ each @ basis for each in (self.zj, self.zz, self.scatter))
-        spread, moved = parameters.spread[free], (values - parameters.start)[free]
+        spread, basis = unknowns.spread[unknowns.free], unknowns.basis
+        zj, zz = basis.T @ self.zj @ basis, basis.T @ self.zz @ basis
         expected = np.diag(spread**-2.0)
         # Above rounding, for instruments that depend on each other, as those of joints at rest do.
         ridge = max(1e-6, 1e-14 * float(np.diag(zz) @ spread**2))
-        gain = np.linalg.solve(zz + ridge * expected, zj).T
-        normal = gain @ zj + expected
-        step = -np.linalg.solve(normal, gain @ (basis.T @ self.zr) + expected @ moved)
-        inverse = np.linalg.inv(normal)
-        covariance = inverse @ (gain @ scatter @ gain.T + expected) @ inverse.T
-        return np.asarray(basis @ step), np.asarray(basis @ covariance @ basis.T)
+        gain = np.asarray(np.linalg.solve(zz + ridge * expected, zj).T)
+        return gain, np.asarray(np.linalg.inv(gain @ zj + expected)), expected
+
+    def solved(self, unknowns: Unknowns, values: Array) -> tuple[Array, Array]:
+        """Return the step from ``values`` to the solution, and the covariance of the solution."""
+        basis, moved = unknowns.basis, (values - unknowns.start)[unknowns.free]
+        gain, inverse, expected = self.solver(unknowns)
+        step = -inverse @ (gain @ (basis.T @ self.zr) + expected @ moved)
+        scatter = gain @ basis.T @ self.scatter @ basis @ gain.T
+        return basis @ step, basis @ inverse @ (scatter + expected) @ inverse.T @ basis.T
 
     def add(self, rows: Rows, instruments: Array, noise: Array, floor: Array, begin: int) -> Array:
         """Add the rows from ``begin`` on; return the expected squares (n, R) of their model errors, or NaN."""
-        times, p = range(begin, len(rows.residual)), len(self.zr)
-        scores = np.zeros((len(times), p))
-        squares = np.full((len(times), rows.residual.shape[1]), np.nan)
-        for i, k in enumerate(times):
-            used = rows.used[k]
-            if not used.any():
-                continue
-            sensors, variance = rows.noise[k][used] * noise, floor[used] ** 2
-            inverse = np.linalg.inv(sensors @ sensors.T + np.diag(variance))
-            slope, instrument, residual = rows.slope[k][used], instruments[k][used], rows.residual[k][used]
-            white, of_instrument = inverse @ residual, inverse @ instrument
-            size = float(np.sqrt(residual @ white / len(residual)))
-            weight = min(1.0, OUTLIER / max(size, 1e-9)) / INDEPENDENT
-            self.zj += weight * of_instrument.T @ slope
-            self.zz += weight * of_instrument.T @ instrument
-            scores[i] = weight * (white @ instrument)
-            systematic = (weight * np.sqrt(REPEATED * RATE)) * floor[used, None] * of_instrument
+        scores = np.zeros((len(rows.residual), len(self.zr)))
+        squares = np.full(rows.residual.shape, np.nan)
+        for k, row in _weighted(rows, instruments, noise, floor, begin):
+            self.zj += row.weighted.T @ row.slope
+            self.zz += row.weighted.T @ row.instrument
+            scores[k] = row.residual @ row.weighted
+            systematic = np.sqrt(REPEATED * RATE) * floor[row.used, None] * row.weighted
             self.scatter += systematic.T @ systematic
-            left = np.maximum(variance - variance**2 * np.diag(inverse), 0.0)
-            squares[i, used] = (variance * white) ** 2 + left
+            squares[k, row.used] = row.squares
         self.zr += scores.sum(axis=0)
-        self.scatter += _newey_west(scores, int(CORRELATED * RATE))
-        return squares
+        self.scatter += _newey_west(scores[begin:], int(CORRELATED * RATE))
+        return squares[begin:]
 
 
 def _newey_west(scores: Array, lags: int) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 
 from bipedsim.analysis import load_run, robot_of, unused_joints
 from bipedsim.config import ProgressBar, yaml_value
-from bipedsim.errors import BipedSimError, ConfigError
+from bipedsim.errors import BipedSimError, ConfigError, some
 from bipedsim.model import Robot, load_robot
 from bipedsim.recording import Recording
 from bipedsim_studies.gap import robot_run
@@ -27,13 +27,14 @@ from bipedsim_studies.identify.report import (
     as_json,
     as_text,
     delay_note,
+    drift_notes,
     held_note,
     plot,
     suggested_json,
     suggested_text,
 )
 from bipedsim_studies.identify.selection import SYMMETRIC, select, without_data
-from bipedsim_studies.identify.signals import RATE, Signals, measured_rows, sensor_noise, signals_of
+from bipedsim_studies.identify.signals import RATE, SENSORS, Signals, measured_rows, sensor_noise, signals_of
 from bipedsim_studies.identify.suggest import MOTIONS, Suggestion, suggestions
 
 PAGES = (".html", ".htm")
@@ -118,16 +119,31 @@ class Inputs:
     def lacks(self) -> list[str]:
         """Return what the recordings lack."""
         pairs = zip(self.sources, self.signals, strict=True)
-        return [f"note: {path} {text}" for path, each in pairs for text in each.lacking.notes(self.robot)]
+        return [f"{path} {text}" for path, each in pairs for text in each.lacking.notes(self.robot)]
 
     def notes(self) -> list[str]:
         """Return how the recordings were read, and what carried the robot."""
         notes = [
-            f"note: {path}: {text}"
+            f"{path}: {text}"
             for path, each, rows in zip(self.sources, self.recordings, self.left_out, strict=True)
             for text in (*each.notes, *unused_joints(each, self.robot), *rows)
         ]
+        notes += _same_noise(self.sources, self.recordings)
         return [*notes, held_note(self.held)] if self.held > 0.0 else notes
+
+
+def _same_noise(sources: Sequence[Path], recordings: Sequence[Recording]) -> Iterator[str]:
+    """Yield notes on simulated recordings with the same noise, since the intervals suppose that each has its own."""
+    drawn: dict[tuple[int, int], list[str]] = {}
+    for path, each in zip(sources, recordings, strict=True):
+        if any(each.run.get("hardware", {}).get(name) for name in SENSORS):
+            drawn.setdefault((each.run["seed"], each.run["draw"]), []).append(str(path))
+    for (seed, _), paths in drawn.items():
+        if len(paths) > 1:
+            yield (
+                f"{some(paths)}: simulated with the same noise, because the seed is {seed} in each. The intervals are "
+                "too narrow; give each run a --seed of its own"
+            )
 
 
 @dataclass(frozen=True)
@@ -208,7 +224,8 @@ class Identification:
 
     def text(self) -> str:
         """Return everything as text."""
-        lines = [*self.inputs.notes(), *self.missing, as_text(self.result, self.delay), ""]
+        notes = [f"note: {text}" for text in (*self.inputs.notes(), *self.missing)]
+        lines = [*notes, as_text(self.result, self.delay), ""]
         if self.contact is not None:
             lines += self.contact.text()
         if self.suggestions:
@@ -225,7 +242,7 @@ class Identification:
         duration = sum(len(each) for each in self.inputs.signals) / RATE
         title = f"{self.inputs.robot.name}: parameters from {duration:.0f} s"
         if path.suffix in PAGES:
-            informed = [*self.inputs.notes(), delay_note(self.delay)]
+            informed = [*self.inputs.notes(), *drift_notes(self.result), delay_note(self.delay)]
             write_estimate(path, title, self.result, list(self.predictions), list(self.missing), informed, self.contact)
         else:
             plot(self.result, title, path)

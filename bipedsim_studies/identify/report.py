@@ -41,7 +41,7 @@ _DESCRIBED: Mapping[str, Any] = {"marker": "x", "ms": 4, "color": "k", "label": 
 def held_note(share: float) -> str:
     """Return a note that something carried the robot for a ``share`` of the time."""
     return (
-        f"note: {100 * share:.0f} % of the time, a gantry, a hand or the ground under the trunk carries the robot; the "
+        f"{100 * share:.0f} % of the time, a gantry, a hand or the ground under the trunk carries the robot; the "
         "forces on the trunk are not used there"
     )
 
@@ -75,6 +75,7 @@ def as_json(result: Estimate, delay: float | None) -> dict[str, Any]:
             "value": float(values[i]),
             "half_width": float(half[i]),
             "interval": [float(low[i]), float(high[i])],
+            "drift": float(result.drift[i]),
             "identified": bool(result.identified[i]),
             "estimated": bool(p.estimated[i]),
         }
@@ -111,7 +112,16 @@ def changed(result: Estimate) -> Flags:
 def as_text(result: Estimate, delay: tuple[float, float] | None) -> str:
     """Return the table of identified numbers, and those that the recordings do not identify."""
     return "\n".join(
-        [*_identified(result), *_unknown(result), *_kept(result), "", *unexplained(result), "", delay_note(delay)]
+        [
+            *_identified(result),
+            *_unknown(result),
+            *_kept(result),
+            *drift_notes(result),
+            "",
+            *unexplained(result),
+            "",
+            delay_note(delay),
+        ]
     )
 
 
@@ -174,6 +184,15 @@ def _words(p: Parameters, chosen: Flags) -> Iterator[str]:
                 if flags.any()
             ]
             yield f"{kind} of {some(parts)}"
+
+
+def drift_notes(result: Estimate) -> Iterator[str]:
+    """Yield how much the offsets of sensors differ between recordings, if there are several."""
+    p = result.parameters
+    largest = {kind: float(result.drift[indices].max()) for kind, indices in p.at.items() if indices.size}
+    drifts = [f"{kind} {size:.2g} {KINDS[kind].unit}" for kind, size in largest.items() if size > 0.0]
+    if drifts:
+        yield f"drift of sensors from one recording to the next, standard deviation: {', '.join(drifts)}"
 
 
 def unexplained(result: Estimate) -> Iterator[str]:

@@ -71,6 +71,8 @@ class Signals:
         held: (n,) whether a gantry, a hand or the ground under the trunk carries the robot within the window.
         noise: (6 + nu + 6 K,) standard deviations after both windows of accelerometer, angular and joint accelerations,
             and wrenches. Unmeasured components of wrenches have :data:`UNKNOWN` times the weight.
+        correlation: (L, 6 + nu + 6 K) correlation of this noise in rows that are 0 to L - 1 rows apart. It is 0 for
+            rows further apart, whose windows do not overlap.
         lacking: Signals that are zero here because the recording lacks them.
         begin: Index of the first row that is used.
     """
@@ -92,6 +94,7 @@ class Signals:
     airborne: Flags
     held: Flags
     noise: Array
+    correlation: Array
     lacking: Lacking
     begin: int = 0
 
@@ -185,7 +188,8 @@ def signals_of(recording: Recording, robot: Robot, source: str = "the recording"
     smooth_gyro, gyro_rate, gyro_jerk = smoothed(mid(gyro), 2)
     smooth_accelerometer, accelerometer_rate = smoothed(accelerometer, 1)
     white = np.concatenate([noise(x.reshape(len(x), -1)) for x in (accelerometer, gyro, velocity, wrench)])
-    white *= _gains(window, stride, dt, len(robot.soles), robot.nu)
+    gains, correlation = _of_white_noise(window, stride, dt, len(robot.soles), robot.nu)
+    white *= gains
     white[6 + robot.nu :][lacking.wrenches.ravel()] = UNKNOWN * robot.weight
     return Signals(
         t=recording.t[kept],
@@ -205,6 +209,7 @@ def signals_of(recording: Recording, robot: Robot, source: str = "the recording"
         airborne=_airborne(recording, lacking, robot, taps, kept) & _swinging(robot, q, v),
         held=_held(recording, lacking, robot, taps, kept),
         noise=white,
+        correlation=correlation,
         lacking=lacking,
     )
 
@@ -213,7 +218,7 @@ _SQUARES = 1.0 + 9.0 + 9.0 + 1.0
 """Sum of the squared coefficients of a third difference."""
 NOISELESS = 1e-6
 """Standard deviation up to which a channel counts as one without noise, in its unit."""
-_SENSORS = {
+SENSORS = {
     "velocity_noise": ("joint_velocity", slice(None), False),
     "gyro_noise": ("imu_angular_velocity", slice(None), False),
     "accelerometer_noise": ("imu_linear_acceleration", slice(None), True),
@@ -242,7 +247,7 @@ def sensor_noise(recordings: Sequence[Recording], robot: Robot) -> dict[str, flo
         efforts = np.hstack([measured[1:], measured[:-1]])
         differences = np.diff(efforts, 3, axis=0)
         rest = np.sqrt(max(1.0 - _removed(differences), 0.1)) if efforts.size else 1.0
-        for name, (column, part, shaken) in _SENSORS.items():
+        for name, (column, part, shaken) in SENSORS.items():
             signal = getattr(ordered, column)[1:, ..., part].reshape(len(efforts), -1)
             deviations = noise(signal)
             if shaken and efforts.size:
@@ -373,13 +378,22 @@ def _swinging(robot: Robot, q: Array, v: Array) -> Flags:
     return moves
 
 
-def _gains(window: Array, stride: int, dt: float, feet: int, nu: int) -> Array:
-    """Return the factors by which both windows, and a derivative where there is one, change white noise."""
+def _of_white_noise(window: Array, stride: int, dt: float, feet: int, nu: int) -> tuple[Array, Array]:
+    """Return what both windows, and a derivative where there is one, make of white noise in all signals.
+
+    Returns:
+        The factors (6 + nu + 6 K,) on its standard deviation, and the correlation (L, 6 + nu + 6 K) of rows that are 0
+        to L - 1 rows apart.
+    """
     second = np.zeros((TAPS - 1) * stride + 1)
     second[::stride] = HANN
     both = np.convolve(window, second)
-    value, slope = np.linalg.norm(both), np.linalg.norm(np.gradient(both, dt))
-    return np.repeat([value, slope, value], [3, 3 + nu, 6 * feet])
+    repeats = [3, 3 + nu, 6 * feet]  # the middle ones are derivatives
+    filters = both, np.gradient(both, dt), both
+    shifts = range(0, len(both), stride)
+    products = [[each[shift:] @ each[: len(both) - shift] for each in filters] for shift in shifts]
+    covariance = np.repeat(products, repeats, axis=1)
+    return np.sqrt(covariance[0]), covariance / covariance[0]
 
 
 def _centred(values: Array) -> Array:

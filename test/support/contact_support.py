@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from estimates import estimate_with
 
 from bipedsim.model import Robot
 from bipedsim_studies.identify.estimation import Estimate
@@ -23,4 +24,4 @@ def described(robot: Robot) -> Estimate:
     variance = np.full(len(p), 1e-12)
     variance[p.at["force_offset"].ravel()] = 1.0
     variance[p.at["moment_offset"].ravel()] = 0.01
-    return Estimate(p, p.start, np.diag(variance), {}, True, np.zeros(0))
+    return estimate_with(p, p.start, np.diag(variance))

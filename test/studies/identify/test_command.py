@@ -43,3 +43,21 @@ def test_numbers_remain_if_the_contact_fails(
     assert str(error) in (tmp_path / "page.html").read_text()
     assert main(words) == EXIT_INCOMPLETE
     assert str(error) in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("seeds", "shared"), [((1, 1, 2), [0, 1]), ((1, 2, 3), [])])
+def test_runs_with_the_same_noise_are_named(seeds: tuple[int, ...], shared: list[int], tmp_path: Path) -> None:
+    """The intervals suppose that each recording has its own."""
+    paths = [tmp_path / f"run_{k}.npz" for k in range(len(seeds))]
+    for path, seed in zip(paths, seeds, strict=True):
+        run(RunConfig(duration=2.5, hardware={"gyro_noise": 0.01}, seed=seed))[0].save(path)
+    notes = identification.Inputs.read(paths, None, [], (None, None), None).notes()
+    (named,) = notes or [""]
+    assert [k for k, path in enumerate(paths) if str(path) in named] == shared
+
+
+def test_runs_without_noise_do_not_share_any(tmp_path: Path) -> None:
+    paths = [tmp_path / "first.npz", tmp_path / "second.npz"]
+    for path in paths:
+        run(RunConfig(duration=2.5))[0].save(path)
+    assert not identification.Inputs.read(paths, None, [], (None, None), None).notes()

@@ -105,6 +105,7 @@ def test_fast_motion_needs_the_forces_of_inverse_dynamics_in_the_world(name: str
         airborne=np.zeros((TAPS, 2), dtype=bool),
         held=np.zeros(TAPS, dtype=bool),
         noise=np.zeros(6 + robot.nu + 12),
+        correlation=np.ones((1, 6 + robot.nu + 12)),
         lacking=Lacking(np.zeros(robot.nu, dtype=bool), np.zeros((2, 6), dtype=bool)),
         **joints,
         **none,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from estimates import estimate_with
 from hypothesis import given, strategies as st
 
 from bipedsim.model import Robot, load_robot
@@ -27,7 +28,7 @@ def estimate_of(robot: Robot, seed: int) -> Estimate:
     p, rng = parameters_of(robot), np.random.default_rng(seed)
     deviation = p.spread * rng.uniform(0.01, 1.0, len(p))
     values = p.with_free(p.start + rng.normal(0.0, 1.5, len(p)) * deviation)
-    return Estimate(p, values, np.diag(deviation**2), {}, True, np.zeros(0))
+    return estimate_with(p, values, np.diag(deviation**2))
 
 
 @given(seed=st.integers(0, 10_000))

@@ -6,15 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.testing import assert_allclose
 
 from bipedsim.config.run import RunConfig
 from bipedsim.errors import RecordingError
 from bipedsim.model import Robot, load_robot
+from bipedsim.numerics import Array
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import run
 from bipedsim_studies.gap.external import COLUMNS, external_forces
-from bipedsim_studies.identify.signals import GANTRY, NEEDED, PAST, RATE, Signals, predicted, signals_of
+from bipedsim_studies.identify.signals import GANTRY, HANN, NEEDED, PAST, RATE, TAPS, Signals, predicted, signals_of
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +50,30 @@ def test_the_noise_of_the_sensors_is_found_in_the_motion(robot: Robot) -> None:
         quiet = run(RunConfig(scenario="squat", duration=4.0, hardware={"gyro_noise": level}, seed=1))[0]
         levels.append(signals_of(quiet, robot).noise[3:6])
     assert_allclose(levels[1] / levels[0], 4.0, rtol=0.15)
+
+
+def test_the_noise_of_near_rows_is_correlated_as_the_windows_say(squat: Recording, robot: Robot) -> None:
+    """The judge is white noise that passes through the windows: some signals as they are, some differentiated."""
+    rng, n = np.random.default_rng(1), 20_000
+    t = 1e-3 * np.arange(n)
+    still = squat.rows(np.zeros(n, dtype=np.int64))
+    noise = replace(
+        still,
+        t=t,
+        joint_velocity=rng.normal(size=(n, robot.nu)),
+        ankle_wrench=rng.normal(size=(n, 2, 6)),
+    )
+    through = signals_of(noise, robot)
+
+    def correlations(rows: Array) -> Array:
+        smooth = sliding_window_view(rows, TAPS, axis=0) @ HANN
+        return np.array([np.mean(smooth[lag:] * smooth[: len(smooth) - lag]) for lag in range(9)])
+
+    for rows, column in ((through.wrench.reshape(len(through), -1), -1), (through.a, 6)):
+        found = correlations(rows)
+        expected = np.append(through.correlation[:, column], np.zeros(9))[:9]
+        assert_allclose(found / found[0], expected, atol=0.06)
+    assert_allclose(np.std(sliding_window_view(through.a, TAPS, axis=0) @ HANN), through.noise[6], rtol=0.05)
 
 
 def test_a_prediction_of_a_periodic_motion_is_near_it(signals: Signals) -> None:

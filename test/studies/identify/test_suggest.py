@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from estimates import estimate_with
 
 from bipedsim.cli.main import main
 from bipedsim.config.run import RunConfig
@@ -16,7 +17,6 @@ from bipedsim.recording.recording import Recording
 from bipedsim.runs import prepare, run
 from bipedsim.runs.scenario import read_scenario
 from bipedsim_studies.identify import estimate, parameters_of, signals_of, suggest
-from bipedsim_studies.identify.estimation import Estimate
 from bipedsim_studies.identify.lacking import Lacking
 
 HIDDEN = {"preset": "realistic", "coulomb_friction": {".*_knee": 2.5}, "armature": 0.12}
@@ -77,7 +77,7 @@ def test_a_motion_whose_controller_gives_up_is_no_suggestion(monkeypatch: pytest
     """The robot does not fall before the end of the run."""
     robot = load_robot("biped14")
     p = parameters_of(robot)
-    known = Estimate(p, p.start, np.diag(p.spread**2), {}, True, np.zeros(0))
+    known = estimate_with(p, p.start, np.diag(p.spread**2))
 
     def stopped(*_: Any) -> tuple[Recording, dict[str, Any]]:
         recording, summary = run(RunConfig(scenario="squat", duration=2.5))
@@ -98,7 +98,7 @@ def test_a_motion_is_of_no_use_for_what_no_sensor_measures(monkeypatch: pytest.M
     monkeypatch.setattr(suggest, "DURATION", 3.0)
     robot = load_robot("biped14")
     p = parameters_of(robot)
-    before = Estimate(p, p.start, np.diag(p.spread**2), {}, True, np.full(robot.model.nv + 12, 0.05))
+    before = estimate_with(p, p.start, np.diag(p.spread**2), np.full(robot.model.nv + 12, 0.05))
     knees = [robot.joint_names.index(name) for name in ("l_knee", "r_knee")]
     efforts = np.zeros(robot.nu, dtype=bool)
     efforts[knees[0]] = True
