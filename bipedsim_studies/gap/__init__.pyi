@@ -7,6 +7,7 @@ from .paired import NO_INTERVAL as NO_INTERVAL, DifferenceInterval as Difference
 from .predict import HORIZONS as HORIZONS, Gap as Gap, measure_gap as measure_gap
 from .recorded import RobotRun as RobotRun, robot_run as robot_run
 from .report import (
+    COLOURS as COLOURS,
     as_json as as_json,
     compared as compared,
     no_better_than_held as no_better_than_held,

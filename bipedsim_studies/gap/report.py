@@ -25,6 +25,7 @@ FLAT = "flat"
 SHOWN, JOINTS = 2, "joint position"
 """Number of joints in the figure whose angle is drawn over time, and the name of this quantity."""
 COLOURS = ("#1f77b4", "#d62728", "#7f7f7f", "#bcbd22")
+"""Colours of two models and of the two rules that they are compared with."""
 
 
 def ground_notes(recording: Recording) -> list[str]:

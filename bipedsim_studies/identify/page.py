@@ -14,11 +14,11 @@ from bipedsim.view import folded, html_table, image, preformatted, text_list, wr
 from bipedsim_studies import gap
 from bipedsim_studies.identify.contact import Contact
 from bipedsim_studies.identify.estimation import Estimate
-from bipedsim_studies.identify.judgement import HEADS, HORIZON, LOST, Judgement
+from bipedsim_studies.identify.judgement import DESCRIBED, HEADS, HORIZON, LOST, Judgement
 from bipedsim_studies.identify.parameters import KINDS
-from bipedsim_studies.identify.report import changed, intervals, plot, unexplained
+from bipedsim_studies.identify.report import changed, coupled, intervals, plot, unexplained
 
-NUMBERS = ("number", "unit", "described", "identified", "95 % interval", "")
+NUMBERS = ("number", "unit", DESCRIBED, "estimated", "95 % interval", "", "coupled with")
 """Heads of the table of numbers."""
 LINES = (
     "described, identified: simulations with the numbers of the description and of this page",
@@ -30,6 +30,7 @@ READING = (
     "identified: the interval is narrow enough to be of use",
     "not identified: the number may have any value in its interval",
     "changed: the described value is outside the interval",
+    "coupled with: a number with a similar effect in these recordings",
 )
 """Meaning of the words in the tables of numbers."""
 
@@ -105,4 +106,5 @@ def _numbers(result: Estimate, chosen: Flags) -> Iterator[Sequence[str]]:
         words = [word for word, yes in (("identified", result.identified[i]), ("changed", moved[i])) if yes]
         state = ", ".join(words) if p.estimated[i] else "as described"
         numbers = f"{described[i]:.4g}", f"{values[i]:.4g}", f"{low[i]:.4g} to {high[i]:.4g}"
-        yield p.label(i), KINDS[p.kinds[i]].unit, *numbers, state
+        partner = coupled(result, i) if p.estimated[i] and not result.identified[i] else ""
+        yield p.label(i), KINDS[p.kinds[i]].unit, *numbers, state, partner

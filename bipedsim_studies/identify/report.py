@@ -13,7 +13,9 @@ from bipedsim.analysis import aligned
 from bipedsim.errors import some
 from bipedsim.numerics import Array, Flags
 from bipedsim.view import picture
+from bipedsim_studies.gap import COLOURS
 from bipedsim_studies.identify.estimation import Estimate
+from bipedsim_studies.identify.judgement import DESCRIBED, IDENTIFIED
 from bipedsim_studies.identify.parameters import KINDS, OF_JOINTS, Parameters
 from bipedsim_studies.identify.signals import PHASES
 from bipedsim_studies.identify.suggest import DURATION, Suggestion
@@ -27,15 +29,17 @@ WORST = 5
 """Number of joints whose unexplained torques are printed."""
 INCOMPLETE = 0.01
 """Unexplained share of a joint's effort above which its model lacks an effect."""
+FOREIGN = 0.3
+"""Unexplained share above which the recording does not fit the robot: no missing effect is as large."""
 LISTED = 12
 """Number of newly identified numbers whose names are printed."""
 LINE = 0.19
 """Height of the line of a joint or body in the figure [in]."""
 _STYLES: Mapping[bool, Mapping[str, Any]] = {
-    True: {"marker": "o", "ms": 4, "color": "C0", "label": "identified"},
-    False: {"marker": "o", "ms": 3, "color": "0.7", "label": "not identified"},
+    True: {"marker": "o", "ms": 4, "color": COLOURS[1], "label": IDENTIFIED},
+    False: {"marker": "o", "ms": 3, "color": "0.7", "label": f"not {IDENTIFIED}"},
 }
-_DESCRIBED: Mapping[str, Any] = {"marker": "x", "ms": 4, "color": "k", "label": "described"}
+_DESCRIBED: Mapping[str, Any] = {"marker": "x", "ms": 4, "color": COLOURS[0], "label": DESCRIBED}
 
 
 def held_note(share: float) -> str:
@@ -211,7 +215,12 @@ def unexplained(result: Estimate) -> Iterator[str]:
         rows.append((joint, f"{each.rms:.2g}", f"{each.share:.1%}", *phases))
     yield from aligned(rows)
     for joint, each in worst:
-        if each.share > INCOMPLETE:
+        if each.share > FOREIGN:
+            yield (
+                f"the motion and the forces explain hardly anything of the effort of {joint}: check whether feet or "
+                "joints are exchanged, and the signs and units of the recording (docs/other_bag.md)"
+            )
+        elif each.share > INCOMPLETE:
             phase = max(each.by_phase, key=lambda name: each.by_phase[name], default="")
             where = f", most of all with {phase}" if phase else ""
             yield (
@@ -289,19 +298,25 @@ def plot(result: Estimate, title: str, path: Path) -> None:
 def _panel(axes: Axes, result: Estimate, kind: str, component: int) -> None:
     """Draw one number of each joint or body from top to bottom."""
     p, indices = result.parameters, result.parameters.at[kind][:, component]
-    at, (low, high) = np.arange(len(indices)), result.interval
+    at = np.arange(len(indices))
+    # The masses of trunk and ankle differ a hundredfold, so that each is divided by its described one.
+    scale = np.where(np.array(p.kinds) == "mass", p.in_units(p.start), 1.0)
+    low, high, values, described = (
+        each / scale for each in (*intervals(result), p.in_units(result.values), p.in_units(p.start))
+    )
     for told, style in _STYLES.items():
         chosen = (result.identified[indices] == told) & p.estimated[indices]
         i = indices[chosen]
-        errors = np.stack([result.values[i] - low[i], high[i] - result.values[i]])
-        axes.errorbar(result.values[i], at[chosen], xerr=errors, ls="none", lw=1.2, **style)
-    axes.plot(p.start[indices], at, ls="none", **_DESCRIBED)
+        errors = np.stack([values[i] - low[i], high[i] - values[i]])
+        axes.errorbar(values[i], at[chosen], xerr=errors, ls="none", lw=1.2, **style)
+    axes.plot(described[indices], at, ls="none", **_DESCRIBED)
     shown = indices[result.identified[indices] | changed(result)[indices]]
     if len(shown):
         # The wide intervals of the others would hide these.
-        begin, end = min(low[shown].min(), p.start[indices].min()), max(high[shown].max(), p.start[indices].max())
+        begin, end = min(low[shown].min(), described[indices].min()), max(high[shown].max(), described[indices].max())
         axes.set_xlim(begin - 0.3 * (end - begin), end + 0.3 * (end - begin))
-    unit = {"mass": "log. of ratio", "com": "shift [m]"}.get(kind, f"[{KINDS[kind].unit}]" if KINDS[kind].unit else "")
+    named = {"mass": "over described", "com": "shift [m]"}
+    unit = named.get(kind, f"[{KINDS[kind].unit}]" if KINDS[kind].unit else "")
     name = f"{kind} {KINDS[kind].components[component]}".strip()
     axes.set_title(f"{name}\n{unit}", fontsize=9)
     axes.tick_params(axis="x", labelsize=7)

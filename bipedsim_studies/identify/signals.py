@@ -14,7 +14,7 @@ from bipedsim.config import together
 from bipedsim.errors import RecordingError
 from bipedsim.model import HardwareParams, Robot
 from bipedsim.numerics import Array, Flags, Integers, true_runs
-from bipedsim.recording import Recording
+from bipedsim.recording import COLUMNS, Recording
 from bipedsim_studies.gap import acting, convention_fault, external_forces, noise
 from bipedsim_studies.identify.lacking import Lacking, measured_in_soles, with_all_feet
 
@@ -328,7 +328,8 @@ def _checked(recording: Recording, robot: Robot, lacking: Lacking, source: str) 
     for name in (*NEEDED, *MAY_LACK):
         absent = ~np.isfinite(getattr(recording, name).reshape(len(recording), -1)).all(axis=1)
         if absent.all():
-            faults.append(f"lacks {name}, which the equations of motion need")
+            of_bag = f"{COLUMNS[name].topic} in a bag; docs/other_bag.md renames others"
+            faults.append(f"lacks {name} ({of_bag}), which the equations of motion need")
         elif absent.any():
             first = recording.t[np.argmax(absent)]
             faults.append(
