@@ -18,10 +18,10 @@ def biased(robot: Robot, seed: int) -> dict[str, object]:
     return {"preset": "realistic", **unbiased, "foot_wrench_offset": offsets}
 
 
-def described(robot: Robot) -> Estimate:
-    """Return the description as an estimate whose ankle sensors may be off by 1 N and 0.1 N.m."""
+def described(robot: Robot, recordings: int = 1) -> Estimate:
+    """Return the description as an estimate from some recordings, whose ankle sensors may be off by 1 N and 0.1 N.m."""
     p = parameters_of(robot)
     variance = np.full(len(p), 1e-12)
     variance[p.at["force_offset"].ravel()] = 1.0
     variance[p.at["moment_offset"].ravel()] = 0.01
-    return estimate_with(p, p.start, np.diag(variance))
+    return estimate_with(p, p.start, np.diag(variance), recordings=recordings)

@@ -9,9 +9,22 @@ from bipedsim_studies.identify.estimation import Estimate
 from bipedsim_studies.identify.parameters import Parameters
 
 
-def estimate_with(parameters: Parameters, values: Array, covariance: Array, errors: Array | None = None) -> Estimate:
-    """Return an estimate with these values (p,), their covariance (p, p) and the errors of the equations."""
-    without_drift = np.zeros(len(parameters))
-    return Estimate(
-        parameters, values, covariance, {}, True, np.zeros(0) if errors is None else errors, without_drift, ()
-    )
+def estimate_with(
+    parameters: Parameters,
+    values: Array,
+    covariance: Array,
+    errors: Array | None = None,
+    recordings: int = 1,
+) -> Estimate:
+    """Return an estimate without drift.
+
+    Args:
+        parameters: The parameters.
+        values: (p,) the estimates.
+        covariance: (p, p).
+        errors: (R,) standard deviations of the errors of the equations; none by default.
+        recordings: Number of recordings with these values.
+    """
+    model_errors = np.zeros(0) if errors is None else errors
+    drift = np.zeros(len(parameters))
+    return Estimate(parameters, values, covariance, {}, True, model_errors, drift, (values,) * recordings)

@@ -177,6 +177,40 @@ def test_where_offsets_do_not_change_their_drift_costs_little(monkeypatch: pytes
     assert np.median(wider) < 1.01
 
 
+@pytest.mark.long
+def test_intervals_are_right_for_white_noise_and_descriptions_as_wrong_as_expected(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The judge is one walk with other noise and another description in each draw. Residuals do not count here."""
+    monkeypatch.setattr(estimation, "_newey_west", lambda scores, _: np.zeros((scores.shape[1], scores.shape[1])))
+    monkeypatch.setattr(estimation, "REPEATED", 0.0)
+    robot, rng = load_robot("biped14"), np.random.default_rng(3)
+    p, (walk,) = parameters_of(robot), recordings({}, 4.0, ("walk",))
+    levels = {
+        "joint_velocity": 0.02,
+        "imu_angular_velocity": 0.005,
+        "imu_linear_acceleration": 0.05,
+        "ankle_wrench": np.array([3.0] * 3 + [0.1] * 3),
+    }
+    errors, forces = [], []
+    for _ in range(5):
+        noise: dict[str, Any] = {
+            name: getattr(walk, name) + level * rng.normal(size=getattr(walk, name).shape)
+            for name, level in levels.items()
+        }
+        start = np.where(p.positive, p.start, p.start + p.spread * rng.normal(size=len(p)))
+        result = estimate(robot, [signals_of(replace(walk, **noise), robot)], parameters=replace(p, start=start))
+        # Friction is zero here, and cannot be negative.
+        learnt = (result.deviation < 0.5 * p.spread) & ~p.positive
+        assert learnt.sum() > 50
+        error = (result.values - p.start) / result.deviation
+        errors.append(error[learnt])
+        forces.append(error[p.at["force_offset"]])
+    assert 0.8 < np.sqrt(np.mean(np.concatenate(errors) ** 2)) < 1.15
+    # The noise of forces is correlated in near rows, that of accelerations has the other sign there.
+    assert 0.7 < np.sqrt(np.mean(np.square(forces))) < 1.35
+
+
 @pytest.mark.slow
 def test_dry_friction_of_the_knees_is_found_in_a_squat() -> None:
     robot = load_robot("biped14")

@@ -176,7 +176,7 @@ def test_sensors_of_the_vertical_force_alone_say_nothing_of_friction(robot: Robo
     recording = run(RunConfig(scenario="squat", controller="posture", duration=3.0))[0]
     recording.ankle_wrench[:, :, [0, 1, 5]] = 0.0
     signals = [signals_of(recording, robot)]
-    assert Contact.of(robot, described(robot), signals, ["run"]).friction is None
+    assert Contact.of(robot, described(robot, len(signals)), signals, ["run"]).friction is None
 
 
 def test_only_a_foot_whose_forces_are_all_measured_shows_friction(robot: Robot) -> None:
