@@ -246,12 +246,13 @@ class _Data(NamedTuple):
         variances = np.diag(basis @ inverse @ expected @ inverse.T @ basis.T).copy()
         solution = basis @ inverse @ gain @ basis.T
         for rows, instruments, signals, begin in self._rows(unknowns, values):
-            effects = np.zeros((len(rows.residual), len(values), len(signals.noise)))
+            effects: dict[int, Array] = {}
             for k, row in _weighted(rows, instruments, signals.noise, floor, begin):
                 effects[k] = solution @ (row.weighted.T @ row.sensors)
-            for lag, correlation in enumerate(signals.correlation[: len(effects)]):
-                products = np.einsum("kps,kps,s->p", effects[lag:], effects[: len(effects) - lag], correlation)
-                variances += products if lag == 0 else 2.0 * products
+                effects = {at: each for at, each in effects.items() if k - at < len(signals.correlation)}
+                for at, each in effects.items():
+                    shared = (effects[k] * each) @ signals.correlation[k - at]
+                    variances += shared if at == k else 2.0 * shared
         of_residuals = np.diag(covariance)
         wider = np.sqrt(np.maximum(variances / np.where(of_residuals > 0.0, of_residuals, np.inf), 1.0))
         return covariance * np.outer(wider, wider)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from bipedsim.model import load_robot
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import run
 from bipedsim_studies.identify import estimate, signals_of
-from bipedsim_studies.identify.report import INCOMPLETE
+from bipedsim_studies.identify.report import FOREIGN, INCOMPLETE, unexplained
 from bipedsim_studies.identify.signals import LANDING, PHASES, RATE
 
 KNEE = "r_knee"
@@ -40,6 +42,17 @@ def test_phases_follow_the_contact(walk: Recording) -> None:
     landings = np.flatnonzero(np.diff((signals.phases == 2).astype(int)) == 1)
     assert len(landings) > 5
     assert (signals.phases == 2).sum() <= len(landings) * round(LANDING * RATE) + round(LANDING * RATE)
+
+
+@pytest.mark.long
+def test_exchanged_feet_fit_no_model_of_the_robot(walk: Recording) -> None:
+    robot = load_robot("biped14")
+    exchanged = replace(walk, ankle_wrench=walk.ankle_wrench[:, ::-1])
+    result = estimate(robot, [signals_of(exchanged.rows(slice(None, 4000)), robot)])
+    foreign = [joint for joint, each in result.unexplained.items() if each.share > FOREIGN]
+    hints = [line for line in unexplained(result) if "docs/other_bag.md" in line]
+    assert {"l_hip_pitch", "r_hip_pitch"} <= {*foreign}
+    assert 0 < len(hints) <= len(foreign)
 
 
 @pytest.mark.slow
