@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+import scipy  # it imports its submodules at their first use
 
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Flags, Integers
@@ -21,6 +22,10 @@ SETTLED = 8
 """Iterations after which the weights of the equations do not change any more, so that the others converge."""
 LONGEST = 1.0
 """Longest step of an iteration in expected standard deviations. A full step may leave the linear range."""
+LARGE = 3
+"""Iteration from which the model errors take half a step. Whole ones would alternate between two values."""
+DRIFT_STEPS = 6
+"""Steps of expectation maximisation for the drift of sensors in each of these iterations."""
 CONVERGED = 0.1
 """Step of an iteration, in standard deviations of the estimate, at which it counts as converged."""
 CORRELATED = 0.5
@@ -74,13 +79,13 @@ class Estimate:
 
     Attributes:
         parameters: Description of the numbers.
-        values: (p,) estimates.
+        values: (p,) estimates; those of offsets that drift are means over the recordings.
         covariance: (p, p).
         unexplained: Joint that moved to its torque that the model does not explain.
         converged: Whether the iteration has converged.
         model_errors: (R,) standard deviation of the error of each equation that is no noise of the sensors.
         drift: (p,) standard deviation of the drift of each number between recordings; 0 for numbers that cannot drift.
-        by_recording: Values of each recording (p,).
+        by_recording: The parameters (p,) as they are in each recording.
     """
 
     parameters: Parameters
@@ -153,12 +158,15 @@ def estimate(
         step, covariance = sums.solved(unknowns, values)
         step *= min(1.0, LONGEST / max(np.abs(step[:p] / parameters.spread).max(), _TINY))
         # The free numbers move, and the others follow, so that a limit of one side keeps both sides tied.
-        target = unknowns.with_free((values + step)[unknowns.free])
-        step, values = target - values, target
+        before, values = values, unknowns.with_free((values + step)[unknowns.free])
+        step = values - before
         size = float(np.abs(step[unknowns.free] / np.sqrt(np.diag(covariance)[unknowns.free])).max())
         if 0 < iteration < SETTLED:
-            floor = sums.model_errors(floor)
-            unknowns = unknowns.learnt(values, covariance)
+            floor = sums.model_errors(floor, 1.0 if iteration < LARGE else 0.5)
+            # The sums hold for any drift, so that its deviation can be found in several steps.
+            for _ in range(DRIFT_STEPS):
+                change, covariance = sums.solved(unknowns, before)
+                unknowns = unknowns.learnt(before + change, covariance)
         if progress is not None:
             progress()
         converged = iteration >= SETTLED and size < CONVERGED
@@ -192,15 +200,18 @@ def with_more(robot: Robot, result: Estimate, signals: Signals) -> Estimate:
 
     The information of both is added; the values stay. The equations are weighted as before.
     """
-    p, offsets = result.parameters, np.flatnonzero(result.drift)
-    unknowns = Unknowns(p, offsets, result.drift[offsets], 1 if len(offsets) else 0)
+    p, before = result.parameters, result.covariance.copy()
+    unknowns = Unknowns.of_next(p, result.drift)
+    if len(result.by_recording) == 1:
+        # Nothing shows yet how far its offsets are from those of the next recording.
+        before[unknowns.offsets, unknowns.offsets] += unknowns.deviation**2
     data = _Data(Equations(robot, p), [signals], [predicted(signals)])
     values = np.concatenate([result.values, unknowns.start[len(p) :]])
     sums, _ = data.sums(unknowns, values, result.model_errors)
     _, alone = sums.solved(unknowns, values)
     alone = data.widened(unknowns, values, result.model_errors, sums, alone)[: len(p), : len(p)]
     spread, chosen = p.spread[p.free], np.ix_(p.free, p.free)
-    total = sum(_information(covariance[chosen], spread) for covariance in (result.covariance, alone))
+    total = sum(_information(covariance[chosen], spread) for covariance in (before, alone))
     scaled = np.linalg.inv(np.eye(len(spread)) + total)
     return replace(result, covariance=p.basis @ (scaled * np.outer(spread, spread)) @ p.basis.T)
 
@@ -267,7 +278,7 @@ class _Weighted(NamedTuple):
         instrument: (n, p).
         weighted: (n, p) the same, times the inverse of the covariance of their errors. Outliers have less weight.
         sensors: (n, S) standard deviations of the errors from each sensor.
-        white: (n,) residual times the inverse of this covariance. precision: (n,) diagonal of this inverse.
+        inverse: (n, n) inverse of the covariance of the errors. white: (n,) the residual times this.
     """
 
     used: Flags
@@ -276,8 +287,8 @@ class _Weighted(NamedTuple):
     instrument: Array
     weighted: Array
     sensors: Array
+    inverse: Array
     white: Array
-    precision: Array
 
 
 def _weighted(
@@ -295,8 +306,7 @@ def _weighted(
         size = float(np.sqrt(residual @ white / len(residual)))
         weight = min(1.0, OUTLIER / max(size, 1e-9)) / INDEPENDENT
         weighted = weight * (inverse @ instrument)
-        precision = np.diag(inverse)
-        yield k, _Weighted(used, rows.slope[k][used], residual, instrument, weighted, sensors, white, precision)
+        yield k, _Weighted(used, rows.slope[k][used], residual, instrument, weighted, sensors, inverse, white)
 
 
 class _Sums:
@@ -306,21 +316,33 @@ class _Sums:
         zj, zz: (p, p) of instruments with derivatives, and with each other. zr: (p,) with residuals.
         scatter: (p, p) covariance of ``zr``: of the residuals as they are correlated in time, and of model errors,
             which repeat with the motion.
-        score, information: (R,) twice the derivative of the log likelihood with respect to the variance of the model
-            error of each equation, and twice its Fisher information.
+        score, information: (R,) and (R, R) twice the derivative of the log likelihood with respect to the variances of
+            the model errors, and twice its Fisher information. Outliers count in full, so that impacts show.
     """
 
     def __init__(self, p: int, equations: int) -> None:
         self.zj, self.zz, self.scatter, self.zr = np.zeros((p, p)), np.zeros((p, p)), np.zeros((p, p)), np.zeros(p)
-        self.score, self.information = np.zeros(equations), np.zeros(equations)
+        self.score, self.information = np.zeros(equations), np.zeros((equations, equations))
 
-    def model_errors(self, floor: Array) -> Array:
-        """Return more likely standard deviations (R,) of model errors than ``floor`` (R,), by a step of scoring.
+    def model_errors(self, floor: Array, share: float) -> Array:
+        """Return more likely standard deviations (R,) of model errors than ``floor`` (R,), by a ``share`` of a step.
 
-        That of an equation that holds at no time stays.
+        The step maximises the quadratic approximation of the likelihood over all variances that are large enough
+        (scoring). The deviation of an equation that holds at no time stays.
         """
-        variances = floor**2 + self.score / np.where(self.information > 0.0, self.information, np.inf)
-        return np.clip(np.sqrt(np.maximum(variances, 0.0)), *_FLOORS)
+        known = np.diag(self.information) > 0.0
+        if not known.any():
+            return floor
+        least = _FLOORS[0] ** 2
+        above = floor[known] ** 2 - least
+        scale = 1.0 / np.sqrt(np.diag(self.information)[known])
+        curvature = self.information[np.ix_(known, known)] * np.outer(scale, scale)
+        root = np.linalg.cholesky(curvature + 1e-9 * np.eye(len(scale))).T
+        aim = np.linalg.solve(root.T, self.score[known] * scale) + root @ (above / scale)
+        result = floor.copy()
+        best = scale * scipy.optimize.nnls(root, aim)[0]
+        result[known] = np.sqrt(least + (1.0 - share) * above + share * best)
+        return np.minimum(result, _FLOORS[1])
 
     def solver(self, unknowns: Unknowns) -> tuple[Array, Array, Array]:
         """Return the parts of the solution by two-stage least squares, for the f free numbers.
@@ -355,10 +377,11 @@ class _Sums:
             scores[k] = row.residual @ row.weighted
             systematic = np.sqrt(REPEATED * RATE) * floor[row.used, None] * row.weighted
             self.scatter += systematic.T @ systematic
-            self.score[row.used] += row.white**2 - row.precision
-            self.information[row.used] += row.precision**2
+            precision = np.diag(row.inverse)
+            self.score[row.used] += row.white**2 - precision
+            self.information[np.ix_(row.used, row.used)] += row.inverse**2
             variance = floor[row.used] ** 2
-            left = np.maximum(variance - variance**2 * row.precision, 0.0)
+            left = np.maximum(variance - variance**2 * precision, 0.0)
             squares[k, row.used] = (variance * row.white) ** 2 + left
         self.zr += scores.sum(axis=0)
         self.scatter += _newey_west(scores[begin:], int(CORRELATED * RATE))

@@ -80,6 +80,7 @@ def as_json(result: Estimate, delay: float | None) -> dict[str, Any]:
             "half_width": float(half[i]),
             "interval": [float(low[i]), float(high[i])],
             "drift": float(result.drift[i]),
+            "in_recordings": [float(each[i]) for each in result.by_recording] if result.drift[i] > 0.0 else [],
             "identified": bool(result.identified[i]),
             "estimated": bool(p.estimated[i]),
         }

@@ -43,6 +43,13 @@ class Unknowns:
         offsets = np.flatnonzero(np.isin(parameters.kinds, DRIFTING) & parameters.estimated)
         return cls(parameters, offsets, parameters.spread[offsets], recordings if recordings > 1 else 0)
 
+    @classmethod
+    def of_next(cls, parameters: Parameters, drift: Array) -> Unknowns:
+        """Return the unknowns of one more recording, for the known ``drift`` (p,), or an expected one if it is zero."""
+        expected = cls.of(parameters, 2)
+        known = drift[expected.offsets]
+        return replace(expected, deviation=np.where(known > 0.0, known, expected.deviation), recordings=1)
+
     @property
     def free(self) -> Indices:
         """Indices of the numbers that are estimated by themselves."""

@@ -145,7 +145,7 @@ def test_intervals_hold_with_eight_times_the_noise() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_offsets_that_change_between_recordings_make_no_interval_wrong(seed: int) -> None:
-    """Without drifts, 24 % of the intervals of all other numbers miss the truth, by up to five half widths."""
+    """With common offsets, one in six of the intervals of all other numbers misses the truth."""
     robot = load_robot("biped14")
     hardware = hidden(robot, seed)
     largest = {"force_bias": 2.0, "torque_bias": 0.1, "accelerometer_bias": 0.04}
@@ -164,7 +164,7 @@ def test_offsets_that_change_between_recordings_make_no_interval_wrong(seed: int
         assert result.drift[p.at[kind]].max() == pytest.approx(bias / np.sqrt(3.0), rel=0.6), kind
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_where_offsets_do_not_change_their_drift_costs_little(monkeypatch: pytest.MonkeyPatch) -> None:
     robot = load_robot("biped14")
     still = {"preset": "realistic", "force_bias": 0.0, "torque_bias": 0.0, "accelerometer_bias": 0.0}
@@ -185,7 +185,7 @@ def test_intervals_are_right_for_white_noise_and_descriptions_as_wrong_as_expect
     monkeypatch.setattr(estimation, "_newey_west", lambda scores, _: np.zeros((scores.shape[1], scores.shape[1])))
     monkeypatch.setattr(estimation, "REPEATED", 0.0)
     robot, rng = load_robot("biped14"), np.random.default_rng(3)
-    p, (walk,) = parameters_of(robot), recordings({}, 4.0, ("walk",))
+    p, (walk,) = parameters_of(robot), recordings({}, 3.5, ("walk",))
     levels = {
         "joint_velocity": 0.02,
         "imu_angular_velocity": 0.005,
@@ -193,7 +193,7 @@ def test_intervals_are_right_for_white_noise_and_descriptions_as_wrong_as_expect
         "ankle_wrench": np.array([3.0] * 3 + [0.1] * 3),
     }
     errors, forces = [], []
-    for _ in range(5):
+    for _ in range(3):
         noise: dict[str, Any] = {
             name: getattr(walk, name) + level * rng.normal(size=getattr(walk, name).shape)
             for name, level in levels.items()
@@ -369,15 +369,21 @@ def test_small_numbers_stay_numbers_in_the_samples() -> None:
 
 @pytest.mark.long
 def test_more_data_never_widen_an_interval() -> None:
-    """The judge is a robot at rest: its recording says little, and its covariance is only an estimate."""
+    """The judge is a robot at rest: its recording says little, and its covariance is only an estimate.
+
+    Offsets are an exception, because those of the next recording may be others.
+    """
     robot = load_robot("biped14")
     (stand, squat) = recordings({"preset": "realistic"}, 4.0, ("stand", "squat"))
     before = estimate(robot, [signals_of(squat, robot)])
+    steady = ~np.isin(before.parameters.kinds, DRIFTING)
     for wide in (1.0, 2.0):
         known = replace(before, covariance=wide * before.covariance)
         after = with_more(robot, known, signals_of(stand, robot))
         assert np.isfinite(after.deviation).all()
-        assert (after.deviation <= np.minimum(known.deviation, known.parameters.spread) * (1.0 + 1e-6)).all()
+        limit = np.minimum(known.deviation, known.parameters.spread) * (1.0 + 1e-6)
+        assert (after.deviation <= limit)[steady].all()
+        assert (after.deviation <= known.parameters.spread * (1.0 + 1e-6)).all()
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.001, 0.004])

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from bipedsim.config.run import RunConfig
 from bipedsim.model import load_robot
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import run
-from bipedsim_studies.identify import estimate, signals_of
+from bipedsim_studies.identify import estimate, estimation, signals_of
 from bipedsim_studies.identify.report import FOREIGN, INCOMPLETE, unexplained
 from bipedsim_studies.identify.signals import LANDING, PHASES, RATE
 
@@ -42,6 +43,22 @@ def test_phases_follow_the_contact(walk: Recording) -> None:
     landings = np.flatnonzero(np.diff((signals.phases == 2).astype(int)) == 1)
     assert len(landings) > 5
     assert (signals.phases == 2).sum() <= len(landings) * round(LANDING * RATE) + round(LANDING * RATE)
+
+
+@pytest.mark.long
+def test_the_size_of_errors_of_the_model_is_found(walk: Recording, monkeypatch: pytest.MonkeyPatch) -> None:
+    """White noise in the efforts is such an error. The judge is its size behind the smoothing windows."""
+    robot, rng, level = load_robot("biped14"), np.random.default_rng(2), 5.0
+    k = robot.joint_names.index(KNEE)
+    part = walk.rows(slice(None, 4000))
+    part.joint_effort = part.joint_effort.copy()
+    part.joint_effort[:, k] += level * rng.normal(size=len(part))
+    signals = signals_of(part, robot)
+    behind_windows = signals.noise[-6] / 3.0  # of the forces, whose noise is 3 N
+    found = estimate(robot, [signals]).model_errors
+    assert found[robot.idx_v[k]] == pytest.approx(level * behind_windows, rel=0.25)
+    monkeypatch.setattr(estimation, "SETTLED", estimation.SETTLED + 1)
+    assert_allclose(estimate(robot, [signals]).model_errors, found, rtol=0.1, atol=0.01)
 
 
 @pytest.mark.long
