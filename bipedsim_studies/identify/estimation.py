@@ -31,7 +31,7 @@ CONVERGED = 0.1
 CORRELATED = 0.5
 """Time over which residuals are correlated [s]; Newey and West's estimate of their covariance reaches as far."""
 REPEATED = 0.3
-"""Time over which errors of the model count as constant [s], since they repeat with the motion. With 0.1 s, 19 % of the
+"""Time over which errors of the model count as constant [s], since they repeat with the motion. With 0.1 s, 12 % of the
 intervals of robots in MuJoCo miss the truth."""
 INDEPENDENT = RATE * 2.0 / 3.0 * (SMOOTHED + TAPS / RATE)
 """Rows from one independent sample to the next one."""

@@ -14,6 +14,8 @@ from bipedsim_studies.identify.signals import Signals
 
 DRIFTING = ("force_offset", "moment_offset", "accelerometer_offset")
 """Kinds of offsets that temperature, load and a new zero change from one recording to the next."""
+EXPECTED = 0.2
+"""Standard deviation of a drift before any data, as a share of what is expected of the offset."""
 _LEAST = 1e-3
 """Least standard deviation of a drift, as a share of what is expected of the offset."""
 
@@ -39,9 +41,9 @@ class Unknowns:
 
     @classmethod
     def of(cls, parameters: Parameters, recordings: int) -> Unknowns:
-        """Return the unknowns of some recordings. Before any data, a drift is as large as an offset."""
+        """Return the unknowns of some recordings, with the drift that is expected before any data."""
         offsets = np.flatnonzero(np.isin(parameters.kinds, DRIFTING) & parameters.estimated)
-        return cls(parameters, offsets, parameters.spread[offsets], recordings if recordings > 1 else 0)
+        return cls(parameters, offsets, EXPECTED * parameters.spread[offsets], recordings if recordings > 1 else 0)
 
     @classmethod
     def of_next(cls, parameters: Parameters, drift: Array) -> Unknowns:
