@@ -26,6 +26,8 @@ LARGE = 3
 """Iteration from which the model errors take half a step. Whole ones would alternate between two values."""
 DRIFT_STEPS = 6
 """Steps of expectation maximisation for the drift of sensors in each of these iterations."""
+NNLS_STEPS = 30
+"""Largest number of steps of the non-negative least squares for the model errors, for each of them."""
 CONVERGED = 0.1
 """Step of an iteration, in standard deviations of the estimate, at which it counts as converged."""
 CORRELATED = 0.5
@@ -164,7 +166,7 @@ def estimate(
         if 0 < iteration < SETTLED:
             floor = sums.model_errors(floor, 1.0 if iteration < LARGE else 0.5)
             # The sums hold for any drift, so that its deviation can be found in several steps.
-            for _ in range(DRIFT_STEPS):
+            for _ in range(DRIFT_STEPS if unknowns.recordings else 0):
                 change, covariance = sums.solved(unknowns, before)
                 unknowns = unknowns.learnt(before + change, covariance)
         if progress is not None:
@@ -340,7 +342,7 @@ class _Sums:
         root = np.linalg.cholesky(curvature + 1e-9 * np.eye(len(scale))).T
         aim = np.linalg.solve(root.T, self.score[known] * scale) + root @ (above / scale)
         result = floor.copy()
-        best = scale * scipy.optimize.nnls(root, aim)[0]
+        best = scale * scipy.optimize.nnls(root, aim, maxiter=NNLS_STEPS * len(aim))[0]
         result[known] = np.sqrt(least + (1.0 - share) * above + share * best)
         return np.minimum(result, _FLOORS[1])
 
