@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.duration import Duration
 from rclpy.node import Node
 
 from bipedsim.analysis import ControllerStop, in_words
@@ -73,6 +74,8 @@ _BOTH_S = 1.0
 # wall time [s].
 _SENSOR_S = 0.5
 _STATES_S = 2.0
+# Longest wait for the recorder to receive the last message of a controller that failed [s].
+_FAREWELL_S = 1.0
 # A simulator may compile kernels before its first message. A longer wait is logged repeatedly [s].
 _PATIENCE_S = 60.0
 
@@ -353,6 +356,8 @@ class ControllerNode:
                 self._node.get_logger().error(f"{_stop_text(stop)}; no more commands come")
                 self._outputs.publish(self._reader.t_ns)
                 self._report_stop(stop)
+                # A publisher that is destroyed discards what a busy recorder has not received yet.
+                self._diagnostics.wait_for_all_acked(Duration(seconds=_FAREWELL_S))
                 self._write_stop()
                 if isinstance(error, ConfigError):
                     # The error has been reported completely.
