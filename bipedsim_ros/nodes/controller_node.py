@@ -356,7 +356,7 @@ class ControllerNode:
                 self._node.get_logger().error(f"{_stop_text(stop)}; no more commands come")
                 self._outputs.publish(self._reader.t_ns)
                 self._report_stop(stop)
-                # A publisher that is destroyed discards what a busy recorder has not received yet.
+                # A publisher that is destroyed discards messages that a busy recorder has not received yet.
                 self._diagnostics.wait_for_all_acked(Duration(seconds=_FAREWELL_S))
                 self._write_stop()
                 if isinstance(error, ConfigError):

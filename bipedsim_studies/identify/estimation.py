@@ -22,12 +22,12 @@ SETTLED = 8
 """Iterations after which the weights of the equations do not change any more, so that the others converge."""
 LONGEST = 1.0
 """Longest step of an iteration in expected standard deviations. A full step may leave the linear range."""
-LARGE = 3
-"""Iteration from which the model errors take half a step. Whole ones would alternate between two values."""
+HALVED = 3
+"""Iteration from which model errors change by half a step. Whole steps would alternate between two values."""
 DRIFT_STEPS = 6
-"""Steps of expectation maximisation for the drift of sensors in each of these iterations."""
+"""Steps of expectation maximisation for the drift of sensors in an iteration."""
 NNLS_STEPS = 30
-"""Largest number of steps of the non-negative least squares for the model errors, for each of them."""
+"""Largest number of steps of the non-negative least squares, for each model error."""
 CONVERGED = 0.1
 """Step of an iteration, in standard deviations of the estimate, at which it counts as converged."""
 CORRELATED = 0.5
@@ -164,7 +164,7 @@ def estimate(
         step = values - before
         size = float(np.abs(step[unknowns.free] / np.sqrt(np.diag(covariance)[unknowns.free])).max())
         if 0 < iteration < SETTLED:
-            floor = sums.model_errors(floor, 1.0 if iteration < LARGE else 0.5)
+            floor = sums.model_errors(floor, 1.0 if iteration < HALVED else 0.5)
             # The sums hold for any drift, so that its deviation can be found in several steps.
             for _ in range(DRIFT_STEPS if unknowns.recordings else 0):
                 change, covariance = sums.solved(unknowns, before)

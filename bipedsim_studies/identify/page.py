@@ -1,4 +1,4 @@
-"""Write an estimate as a page: the predictions before and after, all numbers, and what the model does not explain."""
+"""Write an estimate as a page: its predictions, all numbers, and the torques that the model does not explain."""
 
 from __future__ import annotations
 

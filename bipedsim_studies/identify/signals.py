@@ -380,7 +380,7 @@ def _swinging(robot: Robot, q: Array, v: Array) -> Flags:
 
 
 def _of_white_noise(window: Array, stride: int, dt: float, feet: int, nu: int) -> tuple[Array, Array]:
-    """Return what both windows, and a derivative where there is one, make of white noise in all signals.
+    """Return size and correlation of white noise behind both windows, and a derivative where there is one.
 
     Returns:
         The factors (6 + nu + 6 K,) on its standard deviation, and the correlation (L, 6 + nu + 6 K) of rows that are 0

@@ -377,13 +377,18 @@ def test_more_data_never_widen_an_interval() -> None:
     (stand, squat) = recordings({"preset": "realistic"}, 4.0, ("stand", "squat"))
     before = estimate(robot, [signals_of(squat, robot)])
     steady = ~np.isin(before.parameters.kinds, DRIFTING)
-    for wide in (1.0, 2.0):
+    for wide in (1e-4, 1.0, 2.0):
         known = replace(before, covariance=wide * before.covariance)
         after = with_more(robot, known, signals_of(stand, robot))
         assert np.isfinite(after.deviation).all()
         limit = np.minimum(known.deviation, known.parameters.spread) * (1.0 + 1e-6)
         assert (after.deviation <= limit)[steady].all()
         assert (after.deviation <= known.parameters.spread * (1.0 + 1e-6)).all()
+        # Two offsets that scatter by the expected drift do not show their mean any better.
+        drift = unknowns.EXPECTED * known.parameters.spread
+        assert (after.deviation > 0.99 * np.sqrt(1.0 / (2.0 / drift**2 + 1.0 / known.parameters.spread**2)))[
+            ~steady
+        ].all()
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.001, 0.004])

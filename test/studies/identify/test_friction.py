@@ -117,6 +117,23 @@ def test_the_bound_is_compared_with_the_sole_of_its_foot(robot: Robot) -> None:
     assert found.bound > found.described
 
 
+def test_each_recording_has_the_offsets_of_its_sensors(robot: Robot) -> None:
+    """The second recording is the first one with another offset, which is known."""
+    recording, p = run(RunConfig(scenario="squat", duration=3.0))[0], described(robot).parameters
+    offset = np.array([20.0, -10.0, 5.0])
+    shifted = replace(recording, ankle_wrench=recording.ankle_wrench.copy())
+    shifted.ankle_wrench[:, 0, :3] += offset
+    values = p.start.copy()
+    values[p.at["force_offset"][0]] = offset
+    result = replace(described(robot), by_recording=(p.start, values))
+    parts = [signals_of(each, robot) for each in (recording, shifted)]
+    found = Contact.of(robot, result, parts, ["first", "second"]).friction
+    same = Contact.of(robot, described(robot, 2), [parts[0], parts[0]], ["first", "second"]).friction
+    assert found is not None
+    assert same is not None
+    assert found.bound == pytest.approx(same.bound, rel=1e-6)
+
+
 @pytest.mark.parametrize("scenario", ["squat", "walk"])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_bound_is_below_the_friction_and_close_to_the_largest_share_used(
