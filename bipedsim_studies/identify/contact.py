@@ -46,8 +46,7 @@ class Contact:
             sources: Names of the recordings.
         """
         equations = Equations(robot, result.parameters)
-        pairs = zip(recordings, result.by_recording, strict=True)
-        feet = [Feet.of(equations, signals, values) for signals, values in pairs]
+        feet = [Feet.of(equations, signals, result, recording) for recording, signals in enumerate(recordings)]
         return cls(friction(robot, result, feet, sources), outlines(robot, result, feet))
 
     @classmethod

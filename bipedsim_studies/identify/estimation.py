@@ -77,27 +77,43 @@ class Unexplained:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Store the result: p numbers and their uncertainty.
+    """Store the result: the p parameters, the drift of sensors in each recording, and their uncertainty.
 
     Attributes:
-        parameters: Description of the numbers.
-        values: (p,) estimates; those of offsets that drift are means over the recordings.
-        covariance: (p, p).
+        unknowns: Description of all P numbers: the parameters, and the drifts in each recording.
+        all_values: (P,) estimates.
+        all_covariance: (P, P).
         unexplained: Joint that moved to its torque that the model does not explain.
         converged: Whether the iteration has converged.
         model_errors: (R,) standard deviation of the error of each equation that is no noise of the sensors.
-        drift: (p,) standard deviation of the drift of each number between recordings; 0 for numbers that cannot drift.
-        by_recording: The parameters (p,) as they are in each recording.
     """
 
-    parameters: Parameters
-    values: Array
-    covariance: Array
+    unknowns: Unknowns
+    all_values: Array
+    all_covariance: Array
     unexplained: Mapping[str, Unexplained]
     converged: bool
     model_errors: Array
-    drift: Array
-    by_recording: tuple[Array, ...]
+
+    @property
+    def parameters(self) -> Parameters:
+        """Description of the parameters."""
+        return self.unknowns.parameters
+
+    @property
+    def values(self) -> Array:
+        """Estimates (p,) of the parameters; those of offsets that drift are means over the recordings."""
+        return self.all_values[: len(self.parameters)]
+
+    @property
+    def covariance(self) -> Array:
+        """Covariance (p, p) of the parameters."""
+        p = len(self.parameters)
+        return self.all_covariance[:p, :p]
+
+    def in_recording(self, recording: int) -> Array:
+        """Return the parameters (p,) as they are in a recording."""
+        return self.unknowns.in_recording(self.all_values, recording)
 
     @property
     def deviation(self) -> Array:
@@ -116,11 +132,15 @@ class Estimate:
         return np.where(self.parameters.positive, np.maximum(low, 0.0), low), high
 
     def drawn(self, rng: np.random.Generator) -> Estimate:
-        """Return the estimate with values that are drawn from its distribution; those that are negative become 0."""
-        p = self.parameters
+        """Return the estimate with the parameters that a further recording may have, drawn from its distribution.
+
+        Its sensors drift as between the recordings so far. Numbers that would be negative become 0.
+        """
+        p, after = self.parameters, self.unknowns.of_next
         covariance = self.covariance[np.ix_(p.free, p.free)]
-        drawn = rng.multivariate_normal(self.values[p.free], covariance, method="eigh")
-        return replace(self, values=p.with_free(drawn))
+        values = p.with_free(rng.multivariate_normal(self.values[p.free], covariance, method="eigh"))
+        values[after.offsets] += after.deviation * rng.standard_normal(len(after.offsets))
+        return replace(self, unknowns=self.unknowns.without_drift, all_values=values, all_covariance=self.covariance)
 
     @property
     def identified(self) -> Flags:
@@ -175,11 +195,7 @@ def estimate(
         if converged:
             break
     covariance = data.widened(unknowns, values, floor, sums, covariance)
-    drift = np.zeros(p)
-    drift[unknowns.offsets] = unknowns.deviation if unknowns.recordings else 0.0
-    by_recording = tuple(unknowns.in_recording(values, recording) for recording in range(len(recordings)))
-    unexplained = _unexplained(robot, data, squares)
-    return Estimate(parameters, values[:p], covariance[:p, :p], unexplained, converged, floor, drift, by_recording)
+    return Estimate(unknowns, values, covariance, _unexplained(robot, data, squares), converged, floor)
 
 
 def _unexplained(robot: Robot, data: _Data, squares: Array) -> dict[str, Unexplained]:
@@ -203,8 +219,8 @@ def with_more(robot: Robot, result: Estimate, signals: Signals) -> Estimate:
     The information of both is added; the values stay. The equations are weighted as before.
     """
     p, before = result.parameters, result.covariance.copy()
-    unknowns = Unknowns.of_next(p, result.drift)
-    if len(result.by_recording) == 1:
+    unknowns = result.unknowns.of_next
+    if not result.unknowns.recordings:
         # Nothing shows yet how far its offsets are from those of the next recording.
         before[unknowns.offsets, unknowns.offsets] += unknowns.deviation**2
     data = _Data(Equations(robot, p), [signals], [predicted(signals)])
@@ -215,7 +231,8 @@ def with_more(robot: Robot, result: Estimate, signals: Signals) -> Estimate:
     spread, chosen = p.spread[p.free], np.ix_(p.free, p.free)
     total = sum(_information(covariance[chosen], spread) for covariance in (before, alone))
     scaled = np.linalg.inv(np.eye(len(spread)) + total)
-    return replace(result, covariance=p.basis @ (scaled * np.outer(spread, spread)) @ p.basis.T)
+    covariance = p.basis @ (scaled * np.outer(spread, spread)) @ p.basis.T
+    return replace(result, unknowns=result.unknowns.without_drift, all_values=result.values, all_covariance=covariance)
 
 
 def _information(covariance: Array, spread: Array) -> Array:

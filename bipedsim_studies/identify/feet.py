@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from bipedsim.numerics import Array, Flags, Indices
+from bipedsim.numerics import Array, Flags
 from bipedsim_studies.identify.equations import Equations
+from bipedsim_studies.identify.estimation import Estimate
 from bipedsim_studies.identify.lacking import ankles_to_soles, measured_in_soles
 from bipedsim_studies.identify.signals import HANN, TAPS, Signals
 
@@ -26,8 +27,9 @@ class Feet:
     Attributes:
         t: (n,) times [s].
         wrench: (n, K, 6) of the ground on the foot at the origin of the sole [N, N.m].
-        slope: (n, K, 6, 16) its derivatives with respect to the numbers ``numbers``.
-        numbers: (K, 16) indices of the numbers of a foot: offsets of its sensor, and its body.
+        slope: (n, K, 6, 16) its derivatives with respect to the offsets of its sensor and its body in this recording.
+        numbers: (K, 16, P) derivatives of these with respect to all numbers of the estimate.
+        covariance: (K, 16, 16) of the errors of these.
         noise: (K, 6) standard deviation of the noise of the wrench after both smoothing windows.
         turning: (n, K, 3) angular velocity of the foot [rad/s].
         acceleration: (n, K, 3) of the origin of the sole, minus gravity [m/s^2].
@@ -41,7 +43,8 @@ class Feet:
     t: Array
     wrench: Array
     slope: Array
-    numbers: Indices
+    numbers: Array
+    covariance: Array
     noise: Array
     turning: Array
     acceleration: Array
@@ -51,11 +54,17 @@ class Feet:
     flat: Flags
 
     @classmethod
-    def of(cls, equations: Equations, signals: Signals, values: Array) -> Feet:
-        """Return forces and motion of the feet of a recording for the parameters ``values`` (p,).
+    def of(cls, equations: Equations, signals: Signals, result: Estimate, recording: int) -> Feet:
+        """Return forces and motion of the feet.
 
         A component of a sensor that is exactly 0 in all rows is not a measured one: messages of sensors of the
         vertical force have zeros in the others.
+
+        Args:
+            equations: Equations of the robot.
+            signals: Signals of the recording.
+            result: The estimate.
+            recording: Index of the recording in the estimate.
         """
         robot, n = equations.robot, len(signals)
         feet = len(robot.soles)
@@ -63,7 +72,8 @@ class Feet:
         turning, acceleration = np.zeros((n, feet, 3)), np.zeros((n, feet, 3))
         measured = measured_in_soles(robot, signals.lacking.wrenches | ~signals.wrench.any(axis=0))
         velocity, axes = np.zeros((n, feet, 3)), np.zeros((n, feet, 3, 3))
-        for k, (data, ground, derivative) in enumerate(equations.feet(signals, values)):
+        numbers = result.unknowns.of_all(np.eye(len(result.parameters))[equations.of_feet], recording)
+        for k, (data, ground, derivative) in enumerate(equations.feet(signals, result.in_recording(recording))):
             for foot, sole in enumerate(robot.soles):
                 placement = sole.placement_joint_sole
                 to_sole = placement.inverse().toDualActionMatrix()
@@ -82,7 +92,8 @@ class Feet:
             signals.t,
             wrench,
             slope,
-            equations.of_feet,
+            numbers,
+            numbers @ result.all_covariance @ numbers.swapaxes(1, 2),
             np.sqrt(np.einsum("kij,kj->ki", ankles_to_soles(robot) ** 2, white**2)),
             turning,
             acceleration,

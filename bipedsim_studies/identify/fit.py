@@ -30,7 +30,7 @@ def fitted(
         result: The estimate.
         columns: (n, m) derivatives with respect to the numbers.
         measured: (n,) values.
-        slopes: (n, p) derivatives of ``measured`` with respect to the parameters of the estimate.
+        slopes: (n, P) derivatives of ``measured`` with respect to all numbers of the estimate, drifts included.
         spread: (m,) standard deviations of the numbers about 0, as expected before any data.
 
     Returns:
@@ -41,7 +41,7 @@ def fitted(
     if independent < max(LEAST, m + 1):
         return None
     involved = np.flatnonzero(np.any(slopes != 0.0, axis=0))
-    sizes, axes = np.linalg.eigh(result.covariance[np.ix_(involved, involved)])
+    sizes, axes = np.linalg.eigh(result.all_covariance[np.ix_(involved, involved)])
     errors = -slopes[:, involved] @ (axes * np.sqrt(np.maximum(sizes, 0.0)))
     columns = np.hstack([columns, errors])
     expected = np.diag(np.concatenate([spread**-2.0, np.ones(len(involved))]))

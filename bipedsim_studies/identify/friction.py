@@ -126,7 +126,7 @@ def friction(
         usable = feet.sheared & soles
         if not (feet.flat & usable).any():
             continue
-        bounds = _lower_ends(result, feet, feet.flat & usable, tests)
+        bounds = _lower_ends(feet, feet.flat & usable, tests)
         if np.isfinite(bounds).any():
             k, foot = np.unravel_index(int(np.nanargmax(bounds)), bounds.shape)
             found = float(bounds[k, foot])
@@ -135,8 +135,8 @@ def friction(
         differ = np.zeros(len(feet.t), dtype=np.bool_)
         for i, j in permutations(map(int, np.flatnonzero(usable)), 2):
             slides = _slides(feet, i, j, _reach(robot.soles[i]))
-            alike = _alike(result, feet, (i, j), slides)
-            samples += _shares(result, feet, i, j, alike)
+            alike = _alike(feet, (i, j), slides)
+            samples += _shares(feet, i, j, alike)
             differ |= slides & ~alike
         unclear += int(differ.sum())
     if best is None:
@@ -165,15 +165,15 @@ def _reach(sole: Sole) -> float:
     return float(np.linalg.norm(sole.vertices - sole.centre, axis=1).max())
 
 
-def _share(result: Estimate, feet: Feet, foot: int, force: Array, slope: Array) -> tuple[float, float]:
+def _share(feet: Feet, foot: int, force: Array, slope: Array) -> tuple[float, float]:
     """Return the share of tangential ``force`` (3,) in the load, and the variance due to errors of the estimate."""
     tangential = max(float(np.hypot(force[0], force[1])), _TINY)
     gradient = np.array([force[0] / tangential, force[1] / tangential, -tangential / force[2]]) / force[2]
-    numbers, known = feet.numbers[foot], gradient @ slope
-    return tangential / force[2], float(known @ result.covariance[np.ix_(numbers, numbers)] @ known)
+    known = gradient @ slope
+    return tangential / force[2], float(known @ feet.covariance[foot] @ known)
 
 
-def _lower_ends(result: Estimate, feet: Feet, flat: Flags, tests: int) -> Array:
+def _lower_ends(feet: Feet, flat: Flags, tests: int) -> Array:
     """Return lower ends (n, K) of the intervals of tangential over normal force, NaN where a foot is not flat.
 
     The largest one of ``tests`` is a bound (:func:`bipedsim_studies.identify.fit.quantiles`).
@@ -184,7 +184,7 @@ def _lower_ends(result: Estimate, feet: Feet, flat: Flags, tests: int) -> Array:
     of_estimate, of_noise = quantiles(tests)
     for k, foot in np.argwhere(flat[beside : len(flat) - beside]):
         force = wrench[k, foot, :3]
-        share, variance = _share(result, feet, foot, force, slope[k, foot, :3])
+        share, variance = _share(feet, foot, force, slope[k, foot, :3])
         white = _white(feet, foot, share, force[2])
         bounds[k + beside, foot] = share - of_estimate * np.sqrt(variance) - of_noise * white
     return bounds
@@ -215,14 +215,14 @@ def _slides(feet: Feet, i: int, j: int, reach: float) -> Flags:
     return np.asarray(slides)
 
 
-def _alike(result: Estimate, feet: Feet, pair: tuple[int, int], rows: Flags) -> Flags:
+def _alike(feet: Feet, pair: tuple[int, int], rows: Flags) -> Flags:
     """Return in which ``rows`` (n,) the shares of tangential force of two feet are equal within the sensors' errors."""
     alike = np.zeros(len(rows), dtype=np.bool_)
     for k in np.flatnonzero(rows):
         shares, total = [], 0.0
         for foot in pair:
             force = feet.wrench[k, foot, :3]
-            share, variance = _share(result, feet, foot, force, feet.slope[k, foot, :3])
+            share, variance = _share(feet, foot, force, feet.slope[k, foot, :3])
             # The row is before the second window, which reduces white noise by the norm of its weights.
             white = _white(feet, foot, share, force[2]) / float(np.linalg.norm(HANN))
             total += variance + white**2
@@ -231,8 +231,8 @@ def _alike(result: Estimate, feet: Feet, pair: tuple[int, int], rows: Flags) -> 
     return alike
 
 
-def _shares(result: Estimate, feet: Feet, i: int, j: int, rows: Flags) -> Iterator[tuple[float, Array]]:
-    """Yield the share of friction in the load of foot ``i`` in ``rows`` (n,), and its derivatives (p,).
+def _shares(feet: Feet, i: int, j: int, rows: Flags) -> Iterator[tuple[float, Array]]:
+    """Yield the share of friction in the load of foot ``i`` in ``rows`` (n,), and its derivatives (P,).
 
     The friction opposes the velocity relative to foot ``j``.
     """
@@ -240,6 +240,4 @@ def _shares(result: Estimate, feet: Feet, i: int, j: int, rows: Flags) -> Iterat
         velocity, force = feet.apart[k, i, j, :2], feet.wrench[k, i, :3]
         direction = -velocity / np.linalg.norm(velocity)
         share = float(force[:2] @ direction / force[2])
-        slope = np.zeros(len(result.values))
-        slope[feet.numbers[i]] = np.append(direction, -share) / force[2] @ feet.slope[k, i, :3]
-        yield share, slope
+        yield share, np.append(direction, -share) / force[2] @ feet.slope[k, i, :3] @ feet.numbers[i]

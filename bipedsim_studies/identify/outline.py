@@ -201,7 +201,7 @@ def _outline(sole: Sole, foot: int, result: Estimate, recordings: Sequence[Feet]
         for edge in range(len(normals))
         if rows[:, edge].any()
     ]
-    bounds = _bounds(result, recordings, foot, normals)
+    bounds = _bounds(recordings, foot, normals)
     distances, height = _measured(result, foot, normals, parts)
     obstacles: dict[int, float] = {}
     while crossed := {i: value for i, (value, half) in distances.items() if value + half < bounds[i]}:
@@ -235,11 +235,9 @@ def _measured(
         column = np.zeros((len(wrench), len(shown) + 1))
         column[:, shown.index(edge)] = 1.0
         column[:, -1] = -(wrench[:, :2] @ normals[edge]) / wrench[:, 2]
-        slope = np.zeros((len(wrench), len(result.values)))
-        slope[:, feet.numbers[foot]] = np.einsum("nc,nci->ni", gradient, feet.slope[rows, foot])
         columns.append(column)
         measured.append(value)
-        slopes.append(slope)
+        slopes.append(np.einsum("nc,nci->ni", gradient, feet.slope[rows, foot]) @ feet.numbers[foot])
     spread = np.append(np.full(len(shown), ANYWHERE), HEIGHT)
     found = fitted(result, np.vstack(columns), np.concatenate(measured), np.vstack(slopes), spread)
     if found is None:
@@ -274,7 +272,7 @@ def _turns(feet: Feet, foot: int, normals: Array, described: Array) -> Flags:
     return throughout(np.asarray(turns))
 
 
-def _bounds(result: Estimate, recordings: Sequence[Feet], foot: int, normals: Array) -> Array:
+def _bounds(recordings: Sequence[Feet], foot: int, normals: Array) -> Array:
     """Return lower bounds (N,) of the distances of the edges [m], NaN without load."""
     bounds = np.full(len(normals), np.nan)
     tests = len(normals) * sum(int(feet.loaded[:, foot].sum()) for feet in recordings)
@@ -285,12 +283,11 @@ def _bounds(result: Estimate, recordings: Sequence[Feet], foot: int, normals: Ar
         rows = feet.loaded_throughout[beside : len(feet.t) - beside, foot]
         if not rows.any() or not feet.has_cop[foot]:
             continue
-        force, numbers = wrench[rows, foot], feet.numbers[foot]
-        covariance = result.covariance[np.ix_(numbers, numbers)]
+        force = wrench[rows, foot]
         for edge, normal in enumerate(normals):
             value, gradient = _distance(force, normal)
             known = np.einsum("nc,nci->ni", gradient, slope[rows, foot])
-            variance = np.einsum("ni,ij,nj->n", known, covariance, known)
+            variance = np.einsum("ni,ij,nj->n", known, feet.covariance[foot], known)
             variance += (HEIGHT * (force[:, :2] @ normal) / force[:, 2]) ** 2
             white = np.linalg.norm(gradient * feet.noise[foot], axis=1)
             ends = value - of_estimate * np.sqrt(variance) - of_noise * white

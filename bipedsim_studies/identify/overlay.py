@@ -122,12 +122,7 @@ def _sensors(result: Estimate, measured: Measured) -> Iterator[str]:
     yield "foot_wrench_offset:"
     for force, moment in zip(at["force_offset"], at["moment_offset"], strict=True):
         values = result.values[np.concatenate([force, moment])]
-        known = ", ".join(
-            f"+-{result.half_width[part].max():.2g} {unit} at most"
-            if parameters.estimated[part].any()
-            else "as described"
-            for part, unit in ((force, "N"), (moment, "N.m"))
-        )
+        known = "; ".join(_most(result, part, unit) for part, unit in ((force, "N"), (moment, "N.m")))
         yield f"  {parameters.owners[force[0]]}: {_list(values)}  # {known}"
     yield from (f"{name}: {_number(value)}" for name, value in measured.noise.items())
     if measured.delay is not None:
@@ -135,10 +130,12 @@ def _sensors(result: Estimate, measured: Measured) -> Iterator[str]:
 
 
 def _most(result: Estimate, numbers: Indices, unit: str) -> str:
-    """Return the largest error of some numbers in words."""
+    """Return the largest error of some numbers in words, and by how much the sensor drifts."""
     if not result.parameters.estimated[numbers].any():
         return "as described"
-    return f"+-{result.half_width[numbers].max():.2g} {unit} at most"
+    drift = result.unknowns.drift[numbers].max()
+    drifts = f", drifts by {drift:.2g} {unit}" if drift else ""
+    return f"+-{result.half_width[numbers].max():.2g} {unit} at most{drifts}"
 
 
 def _number(value: float) -> str:

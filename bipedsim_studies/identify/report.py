@@ -69,6 +69,8 @@ def as_json(result: Estimate, delay: float | None) -> dict[str, Any]:
     p = result.parameters
     described, values, half = p.in_units(p.start), p.in_units(result.values), half_widths(result)
     low, high = intervals(result)
+    drift = result.unknowns.drift
+    in_recordings = [result.in_recording(recording) for recording in range(result.unknowns.recordings)]
     rows = [
         {
             "kind": p.kinds[i],
@@ -79,8 +81,8 @@ def as_json(result: Estimate, delay: float | None) -> dict[str, Any]:
             "value": float(values[i]),
             "half_width": float(half[i]),
             "interval": [float(low[i]), float(high[i])],
-            "drift": float(result.drift[i]),
-            "in_recordings": [float(each[i]) for each in result.by_recording] if result.drift[i] > 0.0 else [],
+            "drift": float(drift[i]),
+            "in_recordings": [float(each[i]) for each in in_recordings] if drift[i] > 0.0 else [],
             "identified": bool(result.identified[i]),
             "estimated": bool(p.estimated[i]),
         }
@@ -193,8 +195,8 @@ def _words(p: Parameters, chosen: Flags) -> Iterator[str]:
 
 def drift_notes(result: Estimate) -> Iterator[str]:
     """Yield how much the offsets of sensors differ between recordings, if there are several."""
-    p = result.parameters
-    largest = {kind: float(result.drift[indices].max()) for kind, indices in p.at.items() if indices.size}
+    p, drift = result.parameters, result.unknowns.drift
+    largest = {kind: float(drift[indices].max()) for kind, indices in p.at.items() if indices.size}
     drifts = [f"{kind} {size:.2g} {KINDS[kind].unit}" for kind, size in largest.items() if size > 0.0]
     if drifts:
         yield f"drift of sensors from one recording to the next, standard deviation: {', '.join(drifts)}"

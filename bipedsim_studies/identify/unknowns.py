@@ -45,13 +45,6 @@ class Unknowns:
         offsets = np.flatnonzero(np.isin(parameters.kinds, DRIFTING) & parameters.estimated)
         return cls(parameters, offsets, EXPECTED * parameters.spread[offsets], recordings if recordings > 1 else 0)
 
-    @classmethod
-    def of_next(cls, parameters: Parameters, drift: Array) -> Unknowns:
-        """Return the unknowns of one more recording, for the known ``drift`` (p,), or an expected one if it is zero."""
-        expected = cls.of(parameters, 2)
-        known = drift[expected.offsets]
-        return replace(expected, deviation=np.where(known > 0.0, known, expected.deviation), recordings=1)
-
     @property
     def free(self) -> Indices:
         """Indices of the numbers that are estimated by themselves."""
@@ -78,6 +71,24 @@ class Unknowns:
         m = len(self.parameters.free)
         return np.concatenate([self.parameters.with_free(free[:m]), free[m:]])
 
+    @property
+    def drift(self) -> Array:
+        """Standard deviation (p,) of the drift of each parameter; 0 for those that do not drift."""
+        result = np.zeros(len(self.parameters))
+        if self.recordings:
+            result[self.offsets] = self.deviation
+        return result
+
+    @property
+    def of_next(self) -> Unknowns:
+        """The unknowns of one more recording, whose sensors drift as those of the recordings so far."""
+        return replace(self, recordings=1)
+
+    @property
+    def without_drift(self) -> Unknowns:
+        """The parameters alone."""
+        return replace(self, recordings=0)
+
     def _drifts(self, numbers: Array) -> Array:
         """Return the part (recordings, m) of ``numbers`` that belongs to drifts."""
         return numbers[len(self.parameters) :].reshape(self.recordings, len(self.offsets))
@@ -92,14 +103,23 @@ class Unknowns:
     def rows(self, equations: Equations, signals: Signals, values: Array, recording: int) -> Rows:
         """Return the equations of a recording with derivatives with respect to all numbers."""
         rows = equations.rows(signals, self.in_recording(values, recording))
+        return rows._replace(slope=self.of_all(rows.slope, recording))
+
+    def of_all(self, slope: Array, recording: int) -> Array:
+        """Return derivatives with respect to all numbers, for those with respect to the parameters in a recording.
+
+        Args:
+            slope: (..., p) derivatives.
+            recording: Index of the recording.
+        """
         if not self.recordings:
-            return rows
+            return slope
         m = len(self.offsets)
-        slope = np.zeros((*rows.slope.shape[:2], len(values)))
-        slope[..., : len(self.parameters)] = rows.slope
+        result = np.zeros((*slope.shape[:-1], len(self.start)))
+        result[..., : len(self.parameters)] = slope
         begin = len(self.parameters) + recording * m
-        slope[..., begin : begin + m] = rows.slope[..., self.offsets]
-        return rows._replace(slope=slope)
+        result[..., begin : begin + m] = slope[..., self.offsets]
+        return result
 
     def learnt(self, values: Array, covariance: Array) -> Unknowns:
         """Return the unknowns with more likely deviations of the drift, which an estimate shows.

@@ -7,6 +7,7 @@ import numpy as np
 from bipedsim.numerics import Array
 from bipedsim_studies.identify.estimation import Estimate
 from bipedsim_studies.identify.parameters import Parameters
+from bipedsim_studies.identify.unknowns import Unknowns
 
 
 def estimate_with(
@@ -14,7 +15,6 @@ def estimate_with(
     values: Array,
     covariance: Array,
     errors: Array | None = None,
-    recordings: int = 1,
 ) -> Estimate:
     """Return an estimate without drift.
 
@@ -23,8 +23,6 @@ def estimate_with(
         values: (p,) the estimates.
         covariance: (p, p).
         errors: (R,) standard deviations of the errors of the equations; none by default.
-        recordings: Number of recordings with these values.
     """
     model_errors = np.zeros(0) if errors is None else errors
-    drift = np.zeros(len(parameters))
-    return Estimate(parameters, values, covariance, {}, True, model_errors, drift, (values,) * recordings)
+    return Estimate(Unknowns.of(parameters, 1), values, covariance, {}, True, model_errors)

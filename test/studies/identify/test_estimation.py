@@ -26,11 +26,11 @@ from bipedsim.sim import Command, Observation, trunk_joint
 from bipedsim_studies.identify import estimation, unknowns
 from bipedsim_studies.identify.bodies import body
 from bipedsim_studies.identify.delay import command_delay
-from bipedsim_studies.identify.estimation import estimate, with_more
+from bipedsim_studies.identify.estimation import Estimate, estimate, with_more
 from bipedsim_studies.identify.overlay import Measured, overlay, samples
 from bipedsim_studies.identify.parameters import OF_JOINTS, parameters_of
 from bipedsim_studies.identify.signals import sensor_noise, signals_of
-from bipedsim_studies.identify.unknowns import DRIFTING
+from bipedsim_studies.identify.unknowns import DRIFTING, Unknowns
 
 _DRAWS = benchmark("identify_draws")
 hidden, truth = _DRAWS.hidden, _DRAWS.truth
@@ -152,7 +152,7 @@ def test_offsets_that_change_between_recordings_make_no_interval_wrong(seed: int
     runs = recordings({**hardware, **largest}, 10.0, ("squat", "sway", "walk"))
     result = estimate(robot, [signals_of(each, robot) for each in runs])
     p = result.parameters
-    drifting = result.drift > 0.0
+    drifting = result.unknowns.drift > 0.0
     assert {p.kinds[i] for i in np.flatnonzero(drifting)} == set(DRIFTING)
     true = [truth(robot, hardware, *key) for key in zip(p.kinds, p.owners, p.components, strict=True)]
     told = result.identified & ~drifting & np.array([x is not None for x in true])
@@ -161,7 +161,7 @@ def test_offsets_that_change_between_recordings_make_no_interval_wrong(seed: int
     assert np.mean(error[told] <= result.half_width[told]) >= 0.9
     # The biases are drawn from uniform distributions.
     for kind, bias in zip(DRIFTING, largest.values(), strict=True):
-        assert result.drift[p.at[kind]].max() == pytest.approx(bias / np.sqrt(3.0), rel=0.6), kind
+        assert result.unknowns.drift[p.at[kind]].max() == pytest.approx(bias / np.sqrt(3.0), rel=0.6), kind
 
 
 @pytest.mark.slow
@@ -170,10 +170,10 @@ def test_where_offsets_do_not_change_their_drift_costs_little(monkeypatch: pytes
     still = {"preset": "realistic", "force_bias": 0.0, "torque_bias": 0.0, "accelerometer_bias": 0.0}
     parts = [signals_of(each, robot) for each in recordings(still, 4.0, ("squat", "sway"))]
     result = estimate(robot, parts)
-    assert not estimate(robot, parts[:1]).drift.any(), "a recording alone cannot tell offset and drift apart"
+    assert not estimate(robot, parts[:1]).unknowns.drift.any(), "a recording alone cannot tell offset and drift apart"
     monkeypatch.setattr(unknowns, "DRIFTING", ())
     wider = result.deviation / estimate(robot, parts).deviation
-    assert wider[result.drift > 0.0].max() < 1.3
+    assert wider[result.unknowns.drift > 0.0].max() < 1.3
     assert np.median(wider) < 1.01
 
 
@@ -354,6 +354,22 @@ def test_noise_does_not_shrink_with_the_number_of_joints() -> None:
         assert np.mean([each[name] for each in found]) == pytest.approx(true, rel=0.05), name
 
 
+def test_sensors_of_the_samples_drift_as_those_of_the_recordings() -> None:
+    robot = load_robot("biped14")
+    p = parameters_of(robot)
+    own = Unknowns.of(p, 2)
+    deviation = np.where(np.isin(own.offsets, p.at["force_offset"]), 3.0, 0.0)
+    numbers = np.concatenate([p.start, np.zeros(2 * len(own.offsets))])
+    covariance = np.diag(np.append(np.full(len(p), 1e-12), np.zeros(2 * len(own.offsets))))
+    covariance[p.at["force_offset"].ravel(), p.at["force_offset"].ravel()] = 16.0
+    result = Estimate(replace(own, deviation=deviation), numbers, covariance, {}, True, np.zeros(0))
+    texts = samples(robot, result, Measured([], None, {}), 200)
+    drawn = [read_hardware(yaml.safe_load(text), robot).foot_wrench_offset for text in texts]
+    offsets = np.array([list(each.values()) for each in drawn])
+    assert stats.kstest((offsets[:, :, :3] / 5.0).ravel(), "norm").pvalue > 1e-3
+    assert np.abs(offsets[:, :, 3:]).max() < 1e-4
+
+
 def test_small_numbers_stay_numbers_in_the_samples() -> None:
     """YAML reads 2e-05 as a text, unless it is read as our files are."""
     robot = load_robot("biped14")
@@ -378,7 +394,7 @@ def test_more_data_never_widen_an_interval() -> None:
     before = estimate(robot, [signals_of(squat, robot)])
     steady = ~np.isin(before.parameters.kinds, DRIFTING)
     for wide in (1e-4, 1.0, 2.0):
-        known = replace(before, covariance=wide * before.covariance)
+        known = replace(before, all_covariance=wide * before.covariance)
         after = with_more(robot, known, signals_of(stand, robot))
         assert np.isfinite(after.deviation).all()
         limit = np.minimum(known.deviation, known.parameters.spread) * (1.0 + 1e-6)

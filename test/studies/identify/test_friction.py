@@ -6,18 +6,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from contact_support import biased, described
+from contact_support import biased, described, drifted
 
 from bipedsim.config.run import RunConfig
 from bipedsim.model import Robot, load_robot
+from bipedsim.numerics import Array
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import run
 from bipedsim.sim import Command, Observation
 from bipedsim_studies.identify.contact import Contact
 from bipedsim_studies.identify.equations import Equations
+from bipedsim_studies.identify.estimation import Estimate
 from bipedsim_studies.identify.feet import Feet, centre_of_pressure
 from bipedsim_studies.identify.friction import GroundFriction, friction
-from bipedsim_studies.identify.parameters import parameters_of
 from bipedsim_studies.identify.signals import RATE, signals_of
 
 
@@ -67,7 +68,21 @@ def test_feet_that_slide_show_the_hidden_friction(robot: Robot, static: float, d
     assert f"friction_dynamic: {value:.3g}" in found.ground
 
 
-def pulling(robot: Robot, share: tuple[float, float], load: tuple[float, float], rows: int) -> Feet:
+def numbers_in(result: Estimate, robot: Robot, recording: int = 0) -> tuple[Array, Array]:
+    """Return the fields ``numbers`` and ``covariance`` of the feet of a recording."""
+    of_feet = np.eye(len(result.parameters))[Equations(robot, result.parameters).of_feet]
+    numbers = result.unknowns.of_all(of_feet, recording)
+    return numbers, numbers @ result.all_covariance @ numbers.swapaxes(1, 2)
+
+
+def pulling(
+    robot: Robot,
+    share: tuple[float, float],
+    load: tuple[float, float],
+    rows: int,
+    result: Estimate | None = None,
+    recording: int = 0,
+) -> Feet:
     """Return feet that move apart at 0.1 m/s, with friction against it."""
     n, feet = 200, 2
     wrench, still = np.zeros((n, feet, 6)), np.zeros((n, feet, 3))
@@ -76,9 +91,9 @@ def pulling(robot: Robot, share: tuple[float, float], load: tuple[float, float],
     slope[:, :, :, :6] = -np.eye(6)
     apart = np.zeros((n, feet, feet, 3))
     apart[50 : 50 + rows, 0, 1, 1], apart[50 : 50 + rows, 1, 0, 1] = 0.1, -0.1
-    numbers, noise = Equations(robot, parameters_of(robot)).of_feet, np.zeros((feet, 6))
+    known, noise = numbers_in(result or described(robot), robot, recording), np.zeros((feet, 6))
     measured, flat = np.ones((feet, 6), dtype=bool), np.ones((n, feet), dtype=bool)
-    return Feet(np.arange(n) / RATE, wrench, slope, numbers, noise, still, still, apart, measured, flat, flat)
+    return Feet(np.arange(n) / RATE, wrench, slope, *known, noise, still, still, apart, measured, flat, flat)
 
 
 def test_a_foot_that_sticks_at_a_larger_share_is_not_taken_for_the_sliding_one(robot: Robot) -> None:
@@ -119,19 +134,51 @@ def test_the_bound_is_compared_with_the_sole_of_its_foot(robot: Robot) -> None:
 
 def test_each_recording_has_the_offsets_of_its_sensors(robot: Robot) -> None:
     """The second recording is the first one with another offset, which is known."""
-    recording, p = run(RunConfig(scenario="squat", duration=3.0))[0], described(robot).parameters
+    recording = run(RunConfig(scenario="squat", duration=3.0))[0]
     offset = np.array([20.0, -10.0, 5.0])
     shifted = replace(recording, ankle_wrench=recording.ankle_wrench.copy())
     shifted.ankle_wrench[:, 0, :3] += offset
-    values = p.start.copy()
-    values[p.at["force_offset"][0]] = offset
-    result = replace(described(robot), by_recording=(p.start, values))
+    at = described(robot).parameters.at["force_offset"][0]
+    result = drifted(robot, {i: np.array([0.0, x]) for i, x in zip(at, offset, strict=True)})
     parts = [signals_of(each, robot) for each in (recording, shifted)]
     found = Contact.of(robot, result, parts, ["first", "second"]).friction
-    same = Contact.of(robot, described(robot, 2), [parts[0], parts[0]], ["first", "second"]).friction
+    same = Contact.of(robot, drifted(robot, {}), [parts[0], parts[0]], ["first", "second"]).friction
     assert found is not None
     assert same is not None
     assert found.bound == pytest.approx(same.bound, rel=1e-6)
+
+
+def test_offsets_of_two_recordings_are_two_errors(robot: Robot) -> None:
+    """The mean of two independent errors is smaller by the square root of two."""
+    own, common = drifted(robot, {}), described(robot)
+    halves = []
+    for result in (common, own):
+        feet = [pulling(robot, (0.12, 0.12), (100.0, 200.0), 100, result, recording) for recording in range(2)]
+        found = friction(robot, result, feet, ["first", "second"])
+        assert found is not None
+        assert found.dynamic is not None
+        halves.append(found.dynamic[1])
+    assert halves[0] / halves[1] == pytest.approx(np.sqrt(2.0), rel=0.01)
+
+
+def test_an_offset_is_as_uncertain_as_in_its_recording(robot: Robot) -> None:
+    """The mean of the offsets is uncertain by 10 N, but a drift that is opposed to its error makes the sum certain."""
+    own = drifted(robot, {})
+    m = len(own.unknowns.offsets)
+    mean, first, second = own.unknowns.offsets, slice(-2 * m, -m), slice(-m, None)
+    covariance, large = own.all_covariance.copy(), 100.0 * np.eye(m)
+    for part in (first, second):
+        covariance[part, part] += large
+        covariance[mean, part] = covariance[part, mean] = -large
+    covariance[first, second] = covariance[second, first] = large
+    covariance[np.ix_(mean, mean)] += large
+    uncertain = replace(own, all_covariance=covariance)
+    bounds = []
+    for result in (own, uncertain):
+        found = friction(robot, result, [pulling(robot, (0.2, 0.2), (100.0, 200.0), 0, result, 1)], ["second"])
+        assert found is not None
+        bounds.append(found.bound)
+    assert bounds[1] == pytest.approx(bounds[0], rel=1e-6)
 
 
 @pytest.mark.parametrize("scenario", ["squat", "walk"])
@@ -161,13 +208,14 @@ def test_noise_alone_does_not_raise_the_bound(robot: Robot, seed: int) -> None:
     wrench[:, :, 0], wrench[:, :, 2] = true * 150.0, 150.0
     # The second window reduces white noise by the norm of its weights.
     wrench += rng.normal(size=wrench.shape) * deviation / np.linalg.norm([1.0, 3.0, 4.0, 3.0, 1.0]) * 12.0
-    equations = Equations(robot, parameters_of(robot))
     some = np.ones((n, feet), dtype=bool)
     still, apart = np.zeros((n, feet, 3)), np.zeros((n, feet, feet, 3))
     slope = np.zeros((n, feet, 6, 16))
     times, measured = np.arange(n) / RATE, np.ones((feet, 6), dtype=bool)
-    signals = Feet(times, wrench, slope, equations.of_feet, deviation, still, still, apart, measured, some, some)
-    found = friction(robot, described(robot), [signals], ["made up"])
+    result = described(robot)
+    known = numbers_in(result, robot)
+    feet_of = Feet(times, wrench, slope, *known, deviation, still, still, apart, measured, some, some)
+    found = friction(robot, result, [feet_of], ["made up"])
     assert found is not None
     assert 0.85 * true < found.bound < true
 
@@ -175,8 +223,8 @@ def test_noise_alone_does_not_raise_the_bound(robot: Robot, seed: int) -> None:
 def test_the_force_of_the_ground_is_that_of_the_simulator(robot: Robot) -> None:
     """Between the sensor and the ground are weight and inertia of the foot."""
     recording = run(RunConfig(scenario="walk", controller="zmp", duration=4.0))[0]
-    signals, p = signals_of(recording, robot), parameters_of(robot)
-    feet = Feet.of(Equations(robot, p), signals, p.start)
+    signals, result = signals_of(recording, robot), described(robot)
+    feet = Feet.of(Equations(robot, result.parameters), signals, result, 0)
     rows = np.searchsorted(recording.t, signals.t - 1e-9)
     taps = np.hanning(53)[1:-1]
     window = [np.tensordot(taps / taps.sum(), recording.wrench[k - 25 : k + 26], axes=1) for k in rows]
@@ -193,7 +241,7 @@ def test_sensors_of_the_vertical_force_alone_say_nothing_of_friction(robot: Robo
     recording = run(RunConfig(scenario="squat", controller="posture", duration=3.0))[0]
     recording.ankle_wrench[:, :, [0, 1, 5]] = 0.0
     signals = [signals_of(recording, robot)]
-    assert Contact.of(robot, described(robot, len(signals)), signals, ["run"]).friction is None
+    assert Contact.of(robot, described(robot), signals, ["run"]).friction is None
 
 
 def test_only_a_foot_whose_forces_are_all_measured_shows_friction(robot: Robot) -> None:
@@ -211,8 +259,8 @@ def test_a_tilted_sensor_of_the_vertical_force_shows_no_friction() -> None:
     icub = load_robot("icub")
     recording = run(RunConfig(robot="icub", scenario="squat", controller="posture", duration=3.0))[0]
     recording.ankle_wrench[:, :, [0, 1, 3, 4, 5]] = np.nan
-    parameters = parameters_of(icub)
-    feet = Feet.of(Equations(icub, parameters), signals_of(recording, icub), parameters.start)
+    result = described(icub)
+    feet = Feet.of(Equations(icub, result.parameters), signals_of(recording, icub), result, 0)
     assert feet.measured.tolist() == [[False, False, True, False, False, False]] * 2
     assert feet.loaded.any()
-    assert friction(icub, described(icub), [feet], ["run"]) is None
+    assert friction(icub, result, [feet], ["run"]) is None

@@ -24,6 +24,7 @@ from bipedsim_studies.identify.parameters import Parameters, parameters_of
 from bipedsim_studies.identify.report import as_text, unexplained
 from bipedsim_studies.identify.selection import select, without_data
 from bipedsim_studies.identify.signals import UNKNOWN, sensor_noise, signals_of
+from bipedsim_studies.identify.unknowns import Unknowns
 
 KNEE, FRICTION, HEAVIER = "l_knee", 2.5, 1.06
 
@@ -209,7 +210,7 @@ def test_the_report_says_why_numbers_stay_as_described(robot: Robot, squat: Reco
     recording = without(squat, efforts=[robot.joint_names.index(KNEE)], wrenches=(ALL, [0, 1]))
     seen = without_data(parameters, undetermined(parameters, [signals_of(recording, robot).lacking]))
     assert not (seen.unseen & seen.estimated).any()
-    result = replace(described(robot), parameters=seen)
+    result = replace(described(robot), unknowns=Unknowns.of(seen, 1))
     assumed, unseen = (line for line in as_text(result, None).splitlines() if line.startswith("as described"))
     assert "--assume" in assumed
     assert assumed.endswith("strain")

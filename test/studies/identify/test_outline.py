@@ -78,7 +78,7 @@ def misdescribed(robot: Robot, shift: Array, height: float) -> Robot:
 
 def found(robot: Robot, recordings: list[Recording]) -> tuple[Outline, ...]:
     signals = [signals_of(each, robot) for each in recordings]
-    return Contact.of(robot, described(robot, len(signals)), signals, ["run"] * len(signals)).outlines
+    return Contact.of(robot, described(robot), signals, ["run"] * len(signals)).outlines
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -106,7 +106,7 @@ def test_a_sole_whose_moments_are_not_measured_is_unknown(robot: Robot) -> None:
     recording = rocking(robot, "roll", 1)
     recording.ankle_wrench[:, 0, 3:] = np.nan
     signals = [signals_of(recording, robot)]
-    contact = Contact.of(robot, described(robot, len(signals)), signals, ["run"])
+    contact = Contact.of(robot, described(robot), signals, ["run"])
     left, right = contact.outlines
     assert left.height is None
     assert all(edge.measured is None and math.isnan(edge.bound) for edge in left.edges)
