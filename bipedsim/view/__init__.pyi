@@ -22,6 +22,7 @@ from .report_page import report as report, report_runs as report_runs
 from .rerun import plot_rerun as plot_rerun
 from .robot import draw_robot as draw_robot
 from .sheet import (
+    PAGES as PAGES,
     STYLE as STYLE,
     at_least as at_least,
     fit_titles as fit_titles,

@@ -359,7 +359,8 @@ IMPEDANCE = Topic(
     _NUMBERS,
     CONTROLLER,
     "blocks of one number for each of the robot's `joints`, named by the layout: position [rad], velocity [rad/s], "
-    "effort [N.m], stiffness [N.m/rad], damping [N.m.s/rad], which each drive keeps until the next message",
+    "effort [N.m], stiffness [N.m/rad], damping [N.m.s/rad], which each drive holds until the next message or "
+    "`command_timeout`",
     STATE,
     NEWEST_OF_ANY,
     sporadic=True,
@@ -368,7 +369,8 @@ POSITIONS = Topic(
     "/forward_position_controller/commands",
     _NUMBERS,
     USER,
-    "joint positions [rad] in the order of the robot's `joints`, which each drive keeps with gains of its own",
+    "joint positions [rad] in the order of the robot's `joints`, which each drive holds with gains of its own until "
+    "the next message or `command_timeout`",
     STATE,
     NEWEST_OF_ANY,
     sporadic=True,

@@ -59,7 +59,8 @@ def window_errors(errors: Array) -> Array:
 def difference(times: Array, first: Array, second: Array, horizon: float) -> DifferenceInterval:
     """Return the mean difference ``second`` minus ``first`` of two models' errors.
 
-    Consecutive windows form blocks. The interval is Student's, of the means of the blocks.
+    Consecutive windows form blocks. The interval is Student's, of the means of the blocks. Windows that
+    fill less than half of a last block belong to the one before.
 
     Args:
         times: (W,) starts of the windows that both models have predicted [s].
@@ -72,7 +73,8 @@ def difference(times: Array, first: Array, second: Array, horizon: float) -> Dif
     valid = np.isfinite(change)
     if not valid.any():
         return DifferenceInterval(math.nan, math.nan, math.nan)
-    block = ((times[valid] - times[valid][0]) / max(BLOCK, horizon)).astype(np.int64)
+    since = (times[valid] - times[valid][0]) / max(BLOCK, horizon)
+    block = np.minimum(since.astype(np.int64), max(int(since[-1] + 0.5) - 1, 0))
     means = np.array([change[valid][block == i].mean() for i in np.unique(block)])
     mean = float(means.mean())
     if len(means) < FEWEST:

@@ -65,7 +65,8 @@ def main(args: argparse.Namespace) -> int:
     # BLAS reads this when numpy is loaded. Threads cost more than they gain here, and change the last bits.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     from bipedsim.errors import EXIT_INCOMPLETE, EXIT_OK, ConfigError
-    from bipedsim_studies.identify.identification import PAGES, Identification, Inputs
+    from bipedsim.view import PAGES
+    from bipedsim_studies.identify.identification import Identification, Inputs
     from bipedsim_studies.identify.overlay import samples, samples_folder
     from bipedsim_studies.identify.suggest import write_suggestion
 
@@ -75,13 +76,16 @@ def main(args: argparse.Namespace) -> int:
     inputs = Inputs.read(args.recordings, args.robot, args.assume, (args.start, args.stop), args.check)
     predict = bool(args.check or (args.plot and args.plot.suffix in PAGES))
     found = Identification.of(inputs, bool(args.suggest), predict, shows_progress(args))
-    output(args, found.as_json, found.text, found.draw)
     result = found.result
     of_robot = f"--robot {args.robot or inputs.recordings[0].robot_source}"
-    lines = [write_suggestion(args.suggest, found.suggestions[0], of_robot)] if args.suggest else []
+    # Before the figure, so that a path that cannot be written does not cost the estimate, which takes minutes.
+    lines: list[str] = []
     if args.output:
         drawn = list(samples(inputs.robot, result, found.measured, args.samples))
         lines += _written(args.output, found.hardware, folder, drawn, f"{args.recordings[0]} {of_robot}", of_robot)
+    if args.suggest:
+        lines.append(write_suggestion(args.suggest, found.suggestions[0], of_robot))
+    output(args, found.as_json, found.text, found.draw)
     if not result.identified.any():
         lines.append("nothing is identified: record more motion of the joints (docs/identify.md)")
     if not result.converged:

@@ -21,7 +21,7 @@ def command_delay(recording: Recording) -> tuple[float, float] | None:
 
     Returns:
         Delay [s] and share (1 at most), in the longest part with commands of all joints that get any. None if it is
-        shorter than 2 ``LONGEST``, or if they explain less than ``EXPLAINED``.
+        shorter than 2 ``LONGEST``, if they explain less than ``EXPLAINED``, or if the delay is not below ``LONGEST``.
     """
     pairs = np.stack([recording.joint_command, recording.joint_effort])
     # A controller may begin after the recording, and a joint may get no commands.
@@ -32,16 +32,17 @@ def command_delay(recording: Recording) -> tuple[float, float] | None:
     if not joints.any() or last - first < 2 or t[-1] - t[0] < 2.0 * LONGEST:
         return None
     commands, efforts = pairs[:, first:last, joints]
-    # An offset or a gain of a drive does not change the delay at which the differences fit best.
     begin = int(np.searchsorted(t, t[0] + LONGEST + (t[1] - t[0])))
     answers = np.diff(efforts, axis=0)[begin:]
 
-    def unexplained(delay: float) -> float:
-        delayed = np.stack([np.interp(t - delay, t, column) for column in commands.T], axis=1)
-        return float(np.sum((answers - np.diff(delayed, axis=0)[begin:]) ** 2))
+    def explained(delay: float) -> float:
+        """Return the sum of squares that the delayed commands explain, with a gain of each drive."""
+        delayed = np.diff(np.stack([np.interp(t - delay, t, column) for column in commands.T], axis=1), axis=0)[begin:]
+        common = np.maximum(np.sum(answers * delayed, axis=0), 0.0)
+        return float(np.sum(common**2 / np.maximum(np.sum(delayed**2, axis=0), 1e-12)))
 
     delays = np.arange(0.0, LONGEST, _GRID)
-    errors: Array = np.array([unexplained(delay) for delay in delays])
-    best = int(np.argmin(errors))
-    share = 1.0 - float(errors[best]) / max(float(np.sum(answers**2)), 1e-12)
-    return (float(delays[best]), share) if share >= EXPLAINED else None
+    sums: Array = np.array([explained(delay) for delay in delays])
+    best = int(np.argmax(sums))
+    share = float(sums[best]) / max(float(np.sum(answers**2)), 1e-12)
+    return (float(delays[best]), share) if share >= EXPLAINED and best < len(delays) - 1 else None

@@ -54,14 +54,17 @@ class Equations:
         parameters: See :func:`bipedsim_studies.identify.parameters_of`.
 
     Raises:
-        ConfigError: The robot has closed chains, a fixed base, no foot, or a foot of several bodies below its sensor.
+        ConfigError: The robot has closed chains, joints without drives, a fixed base, no foot, or a foot of several
+            bodies below its sensor.
     """
 
     def __init__(self, robot: Robot, parameters: Parameters) -> None:
-        if robot.loops or not robot.free_flyer or not robot.soles:
-            what = "closed chains" if robot.loops else "no feet" if robot.free_flyer else "a fixed base"
+        passive = robot.model.nv - robot.nu - 6 * robot.free_flyer
+        if robot.loops or passive or not robot.free_flyer or not robot.soles:
+            of_joints = "closed chains" if robot.loops else "joints without drives" if passive else ""
+            what = of_joints or ("no feet" if robot.free_flyer else "a fixed base")
             raise ConfigError(
-                f"has {what}; identification needs a tree of joints with a free base and feet", robot.name
+                f"has {what}; identification needs a tree of driven joints with a free base and feet", robot.name
             )
         self.robot, self.parameters = robot, parameters
         # Without gravity, which the accelerometer contains, and without rotors, which are parameters.

@@ -27,7 +27,7 @@ HALVED = 3
 DRIFT_STEPS = 6
 """Steps of expectation maximisation for the drift of sensors in an iteration."""
 NNLS_STEPS = 30
-"""Largest number of steps of the non-negative least squares, for each model error."""
+"""Largest number of steps of the non-negative least squares, for each number."""
 CONVERGED = 0.1
 """Step of an iteration, in standard deviations of the estimate, at which it counts as converged."""
 CORRELATED = 0.5
@@ -139,7 +139,9 @@ class Estimate:
         p, after = self.parameters, self.unknowns.of_next
         covariance = self.covariance[np.ix_(p.free, p.free)]
         values = p.with_free(rng.multivariate_normal(self.values[p.free], covariance, method="eigh"))
-        values[after.offsets] += after.deviation * rng.standard_normal(len(after.offsets))
+        # The estimate from one recording contains the drift of that one.
+        drifts = 1.0 if self.unknowns.recordings else math.sqrt(2.0)
+        values[after.offsets] += drifts * after.deviation * rng.standard_normal(len(after.offsets))
         return replace(self, unknowns=self.unknowns.without_drift, all_values=values, all_covariance=self.covariance)
 
     @property
@@ -379,10 +381,22 @@ class _Sums:
         return gain, np.asarray(np.linalg.inv(gain @ zj + expected)), expected
 
     def solved(self, unknowns: Unknowns, values: Array) -> tuple[Array, Array]:
-        """Return the step from ``values`` to the solution, and the covariance of the solution."""
+        """Return the step from ``values`` to the solution, and the covariance of the solution.
+
+        Numbers that would be negative, but cannot be, stay at 0, and the others are the solution for that. The
+        covariance is that without limits.
+        """
         basis, moved = unknowns.basis, (values - unknowns.start)[unknowns.free]
         gain, inverse, expected = self.solver(unknowns)
         step = -inverse @ (gain @ (basis.T @ self.zr) + expected @ moved)
+        limited = np.append(unknowns.parameters.positive, np.zeros(len(values), dtype=np.bool_))[unknowns.free]
+        # The limits press on the numbers with forces that are positive, or 0 where a number is above its limit.
+        without = (values[unknowns.free] + step)[limited]
+        scale = np.sqrt(np.diag(inverse)[limited])
+        root = np.linalg.cholesky(inverse[np.ix_(limited, limited)] / np.outer(scale, scale)).T
+        aim = np.linalg.solve(root.T, -without / scale)
+        forces = scipy.optimize.nnls(root, aim, maxiter=NNLS_STEPS * max(len(aim), 1))[0] / scale
+        step += inverse[:, limited] @ forces
         scatter = gain @ basis.T @ self.scatter @ basis @ gain.T
         return basis @ step, basis @ inverse @ (scatter + expected) @ inverse.T @ basis.T
 

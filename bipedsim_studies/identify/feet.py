@@ -32,7 +32,6 @@ class Feet:
         covariance: (K, 16, 16) of the errors of these.
         noise: (K, 6) standard deviation of the noise of the wrench after both smoothing windows.
         turning: (n, K, 3) angular velocity of the foot [rad/s].
-        acceleration: (n, K, 3) of the origin of the sole, minus gravity [m/s^2].
         apart: (n, K, K, 3) velocity of the point of foot i at its centre of pressure relative to that of foot j, in the
             axes of foot i [m/s]. The point is the origin of the sole if the centre of pressure is not measured.
         measured: (K, 6) components of ``wrench`` that the ankle sensors measure.
@@ -47,7 +46,6 @@ class Feet:
     covariance: Array
     noise: Array
     turning: Array
-    acceleration: Array
     apart: Array
     measured: Flags
     loaded: Flags
@@ -56,9 +54,6 @@ class Feet:
     @classmethod
     def of(cls, equations: Equations, signals: Signals, result: Estimate, recording: int) -> Feet:
         """Return forces and motion of the feet.
-
-        A component of a sensor that is exactly 0 in all rows is not a measured one: messages of sensors of the
-        vertical force have zeros in the others.
 
         Args:
             equations: Equations of the robot.
@@ -69,8 +64,8 @@ class Feet:
         robot, n = equations.robot, len(signals)
         feet = len(robot.soles)
         wrench, slope = np.zeros((n, feet, 6)), np.zeros((n, feet, 6, 16))
-        turning, acceleration = np.zeros((n, feet, 3)), np.zeros((n, feet, 3))
-        measured = measured_in_soles(robot, signals.lacking.wrenches | ~signals.wrench.any(axis=0))
+        turning = np.zeros((n, feet, 3))
+        measured = measured_in_soles(robot, signals.lacking.wrenches)
         velocity, axes = np.zeros((n, feet, 3)), np.zeros((n, feet, 3, 3))
         numbers = result.unknowns.of_all(np.eye(len(result.parameters))[equations.of_feet], recording)
         for k, (data, ground, derivative) in enumerate(equations.feet(signals, result.in_recording(recording))):
@@ -78,9 +73,8 @@ class Feet:
                 placement = sole.placement_joint_sole
                 to_sole = placement.inverse().toDualActionMatrix()
                 wrench[k, foot], slope[k, foot] = to_sole @ ground[foot], to_sole @ derivative[foot]
-                v, a = placement.actInv(data.v[sole.joint_id]), placement.actInv(data.a[sole.joint_id])
+                v = placement.actInv(data.v[sole.joint_id])
                 turning[k, foot] = v.angular
-                acceleration[k, foot] = a.linear + np.cross(v.angular, v.linear)
                 axes[k, foot] = (data.oMi[sole.joint_id] * placement).rotation
                 at = np.append(centre_of_pressure(wrench[k, foot]) * measured[foot, 2:5].all(), 0.0)
                 velocity[k, foot] = axes[k, foot] @ (v.linear + np.cross(v.angular, at))
@@ -96,7 +90,6 @@ class Feet:
             numbers @ result.all_covariance @ numbers.swapaxes(1, 2),
             np.sqrt(np.einsum("kij,kj->ki", ankles_to_soles(robot) ** 2, white**2)),
             turning,
-            acceleration,
             apart,
             measured,
             np.asarray(loaded),

@@ -55,12 +55,20 @@ def fitted(
     return solution[:m], quantile * np.sqrt(np.diag(covariance)[:m])
 
 
-def quantiles(tests: int) -> tuple[float, float]:
+def quantiles(tests: int, sensors: int, directions: int) -> tuple[float, float]:
     """Return the factors of the standard deviations of the estimate and of the noise for a lower bound.
 
     The largest one of ``tests`` lower ends is right with the probability of one end of an interval. Half of the
-    remaining probability is that of noise, which differs in each row, and half that of the estimate, whose errors all
-    rows share.
+    remaining probability is that of noise, which differs in each row. The other half is that of the estimate, whose
+    errors all rows of a sensor share.
+
+    Args:
+        tests: Number of lower ends.
+        sensors: Number of sensors times recordings, each of which has errors of its own.
+        directions: Dimensions of the directions in which an error may raise an end: 1 for a fixed direction, 2 for any
+            in a plane.
     """
-    of_estimate, of_noise = stats.norm.isf(0.25 * (1.0 - CONFIDENCE) / np.array([1.0, max(tests, 1)]))
-    return float(of_estimate), float(of_noise)
+    left = 0.25 * (1.0 - CONFIDENCE)
+    # The distance in a plane has a chi distribution; that along a fixed direction counts to one side.
+    of_estimate = np.sqrt(stats.chi2.isf(left / sensors * (2.0 if directions == 1 else 1.0), directions))
+    return float(of_estimate), float(stats.norm.isf(left / max(tests, 1)))

@@ -13,7 +13,7 @@ from bipedsim.model import Robot, Sole
 from bipedsim.numerics import Array, Flags
 from bipedsim_studies.identify.estimation import Estimate
 from bipedsim_studies.identify.feet import Feet
-from bipedsim_studies.identify.fit import fitted, quantiles
+from bipedsim_studies.identify.fit import INDEPENDENT, LEAST, fitted, quantiles
 from bipedsim_studies.identify.signals import HANN, RATE
 
 SLIDES = 0.03
@@ -41,7 +41,7 @@ class GroundFriction:
         foot, time, source: Foot, time [s] and recording in which the bound was reached.
         dynamic: Coefficient of dynamic friction and half width of its 95 % interval; None if no foot slid for long
             enough.
-        slid: Time during which a foot slid straight [s], summed over the feet.
+        slid: Time during which feet slid straight [s].
         unclear: Time during which one of two feet slid straight, or both on different ground [s].
     """
 
@@ -120,31 +120,36 @@ def friction(
     soles = np.array([sole.n_vertices > 2 for sole in robot.soles])
     best: tuple[float, int, float, str] | None = None
     tests = sum(int((feet.flat & feet.sheared & soles).sum()) for feet in recordings)
+    sensors = sum(int((feet.flat & feet.sheared & soles).any(axis=0).sum()) for feet in recordings)
+    factors = quantiles(tests, max(sensors, 1), 2)
     samples: list[tuple[float, Array]] = []
+    slid = 0
     unclear = 0
     for feet, source in zip(recordings, sources, strict=True):
         usable = feet.sheared & soles
         if not (feet.flat & usable).any():
             continue
-        bounds = _lower_ends(feet, feet.flat & usable, tests)
+        bounds = _lower_ends(feet, feet.flat & usable, factors)
         if np.isfinite(bounds).any():
             k, foot = np.unravel_index(int(np.nanargmax(bounds)), bounds.shape)
             found = float(bounds[k, foot])
             if best is None or found > best[0]:
                 best = found, int(foot), float(feet.t[k]), source
-        differ = np.zeros(len(feet.t), dtype=np.bool_)
+        both, differ = np.zeros((2, len(feet.t)), dtype=np.bool_)
         for i, j in permutations(map(int, np.flatnonzero(usable)), 2):
             slides = _slides(feet, i, j, _reach(robot.soles[i]))
             alike = _alike(feet, (i, j), slides)
             samples += _shares(feet, i, j, alike)
+            both |= alike
             differ |= slides & ~alike
+        slid += int(both.sum())
         unclear += int(differ.sum())
     if best is None:
         return None
     bound, of_bound, time, source = best
     sole = robot.soles[of_bound]
     dynamic = None
-    if samples:
+    if slid >= LEAST * INDEPENDENT:
         shares, slopes = np.array([share for share, _ in samples]), np.array([slope for _, slope in samples])
         found_dynamic = fitted(result, np.ones((len(shares), 1)), shares, slopes, np.array([ANY]))
         dynamic = None if found_dynamic is None else (float(found_dynamic[0][0]), float(found_dynamic[1][0]))
@@ -155,7 +160,7 @@ def friction(
         time=time,
         source=source,
         dynamic=dynamic,
-        slid=len(samples) / RATE,
+        slid=slid / RATE,
         unclear=unclear / RATE,
     )
 
@@ -173,15 +178,15 @@ def _share(feet: Feet, foot: int, force: Array, slope: Array) -> tuple[float, fl
     return tangential / force[2], float(known @ feet.covariance[foot] @ known)
 
 
-def _lower_ends(feet: Feet, flat: Flags, tests: int) -> Array:
+def _lower_ends(feet: Feet, flat: Flags, factors: tuple[float, float]) -> Array:
     """Return lower ends (n, K) of the intervals of tangential over normal force, NaN where a foot is not flat.
 
-    The largest one of ``tests`` is a bound (:func:`bipedsim_studies.identify.fit.quantiles`).
+    The largest one of all is a bound, for the ``factors`` of :func:`bipedsim_studies.identify.fit.quantiles`.
     """
     wrench, slope = feet.smoothed()
     beside = (len(flat) - len(wrench)) // 2
     bounds = np.full(flat.shape, np.nan)
-    of_estimate, of_noise = quantiles(tests)
+    of_estimate, of_noise = factors
     for k, foot in np.argwhere(flat[beside : len(flat) - beside]):
         force = wrench[k, foot, :3]
         share, variance = _share(feet, foot, force, slope[k, foot, :3])

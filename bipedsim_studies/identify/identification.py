@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from bipedsim.config import ProgressBar, yaml_value
 from bipedsim.errors import BipedSimError, ConfigError, some
 from bipedsim.model import Robot, load_robot
 from bipedsim.recording import Recording
+from bipedsim.view import PAGES
 from bipedsim_studies.gap import robot_run
 from bipedsim_studies.identify.contact import Contact
 from bipedsim_studies.identify.delay import command_delay
@@ -36,9 +38,6 @@ from bipedsim_studies.identify.report import (
 from bipedsim_studies.identify.selection import SYMMETRIC, select, without_data
 from bipedsim_studies.identify.signals import RATE, SENSORS, Signals, measured_rows, sensor_noise, signals_of
 from bipedsim_studies.identify.suggest import MOTIONS, Suggestion, suggestions
-
-PAGES = (".html", ".htm")
-"""Suffixes of a page, in contrast to a figure."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +85,6 @@ class Inputs:
         Raises:
             ConfigError, RecordingError: A recording cannot be used, or an assumption is unknown.
         """
-        if check and check.resolve() in [path.resolve() for path in sources]:
-            raise ConfigError("is used for the estimate; name another recording", "--check", check)
         loaded = [load_run(path, start=span[0], stop=span[1]) for path in sources]
         model = load_robot(robot) if robot else robot_of(loaded[0])
         rows = [measured_rows(each, model, str(path)) for path, each in zip(sources, loaded, strict=True)]
@@ -95,6 +92,7 @@ class Inputs:
         described = [each for each in assumed if each != SYMMETRIC]
         parameters = select(model, parameters_of(model), described, SYMMETRIC in assumed)
         checked = (check, load_run(check)) if check else None
+        _all_different([*zip(sources, loaded, strict=True), *([checked] if checked else [])])
         if checked is not None:
             robot_run(checked[1], model)
         signals = [signals_of(each, model, str(path)) for path, each in zip(sources, recordings, strict=True)]
@@ -130,6 +128,14 @@ class Inputs:
         ]
         notes += _same_noise(self.sources, self.recordings)
         return [*notes, held_note(self.held)] if self.held > 0.0 else notes
+
+
+def _all_different(pairs: Sequence[tuple[Path, Recording]]) -> None:
+    """Raise a ConfigError if two files have the same measurements, which would count twice."""
+    for (path, one), (other, two) in combinations(pairs, 2):
+        times, first, second = np.intersect1d(one.t, two.t, return_indices=True)
+        if len(times) and np.array_equal(one.joint_position[first], two.joint_position[second]):
+            raise ConfigError(f"has the measurements of {path}; name recordings of different motions", str(other))
 
 
 def _same_noise(sources: Sequence[Path], recordings: Sequence[Recording]) -> Iterator[str]:
@@ -200,6 +206,8 @@ class Identification:
             with ProgressBar(total=len(MOTIONS), desc="suggest", unit="motion", disable=not progress) as bar:
                 tried = suggestions(robot, result, yaml_value(text), inputs.lacking, bar.update)
         missing, predictions = [*inputs.lacks(), *notes_of_contact], []
+        if suggest and tried[0].result is None:
+            missing.append("no suggestion: no motion succeeds in simulation")
         if predict:
             held_out = inputs.checked is not None
             source, recording = inputs.checked or (inputs.sources[-1], inputs.recordings[-1])

@@ -37,9 +37,17 @@ class Lacking:
     wrenches: Flags
 
     @classmethod
-    def of(cls, recording: Recording) -> Lacking:
-        """Return the missing signals of a recording in the order of the robot."""
-        return cls(_never(recording.joint_effort), _never(recording.ankle_wrench))
+    def of(cls, recording: Recording, robot: Robot) -> Lacking:
+        """Return the missing signals of a recording in the order of the robot.
+
+        A signal that is exactly 0 in all rows is missing: messages have zeros for what a sensor does not measure. A
+        load cell whose foot stays in the air is an exception.
+        """
+        efforts, wrenches = _never(recording.joint_effort), _never(recording.ankle_wrench)
+        cells = np.array([sole.load_cell for sole in robot.soles])
+        in_air = wrenches.all(axis=1) & np.isfinite(recording.ankle_wrench).any(axis=(0, 2))
+        wrenches[cells & in_air] = False
+        return cls(efforts, wrenches)
 
     @classmethod
     def common(cls, each: Sequence[Lacking]) -> Lacking:
@@ -97,8 +105,8 @@ def measured_in_soles(robot: Robot, missing: Flags) -> Flags:
 
 
 def _never(values: Array) -> Flags:
-    """Return which signals have no value in any row; the first axis is that of the rows."""
-    return np.asarray(~np.isfinite(values).any(axis=0))
+    """Return which signals have no value but 0 in any row; the first axis is that of the rows."""
+    return np.asarray(~(np.isfinite(values) & (values != 0.0)).any(axis=0))
 
 
 def with_all_feet(recording: Recording, robot: Robot, source: str) -> Recording:

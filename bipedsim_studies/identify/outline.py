@@ -15,7 +15,7 @@ from bipedsim.model import Robot, Sole
 from bipedsim.numerics import Array, Flags
 from bipedsim_studies.identify.estimation import Estimate
 from bipedsim_studies.identify.feet import TURNS, Feet, throughout
-from bipedsim_studies.identify.fit import fitted, quantiles
+from bipedsim_studies.identify.fit import INDEPENDENT, fitted, quantiles
 
 ALONG = 0.3
 """Largest angular velocity across an edge, as a share of that about it, at which a foot turns about this edge."""
@@ -195,10 +195,11 @@ def _outline(sole: Sole, foot: int, result: Estimate, recordings: Sequence[Feet]
     """Return the sole of a foot."""
     normals, described = _edges(sole)
     turns = [_turns(feet, foot, normals, described) for feet in recordings]
+    lasting = sum(rows.sum(axis=0) for rows in turns) >= INDEPENDENT
     parts = [
-        (feet, rows[:, edge], edge)
+        (feet, rows[:, edge], int(edge))
         for feet, rows in zip(recordings, turns, strict=True)
-        for edge in range(len(normals))
+        for edge in np.flatnonzero(lasting)
         if rows[:, edge].any()
     ]
     bounds = _bounds(recordings, foot, normals)
@@ -276,7 +277,7 @@ def _bounds(recordings: Sequence[Feet], foot: int, normals: Array) -> Array:
     """Return lower bounds (N,) of the distances of the edges [m], NaN without load."""
     bounds = np.full(len(normals), np.nan)
     tests = len(normals) * sum(int(feet.loaded[:, foot].sum()) for feet in recordings)
-    of_estimate, of_noise = quantiles(tests)
+    of_estimate, of_noise = quantiles(tests, len(normals) * len(recordings), 1)
     for feet in recordings:
         wrench, slope = feet.smoothed()
         beside = (len(feet.t) - len(wrench)) // 2

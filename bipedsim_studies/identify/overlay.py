@@ -17,7 +17,7 @@ from bipedsim.numerics import Array, Indices
 from bipedsim_studies.identify.bodies import body
 from bipedsim_studies.identify.contact import Contact
 from bipedsim_studies.identify.estimation import Estimate
-from bipedsim_studies.identify.parameters import KINDS, OF_JOINTS
+from bipedsim_studies.identify.parameters import AGES, KINDS, OF_JOINTS
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,8 @@ class Measured:
 def overlay(robot: Robot, result: Estimate, measured: Measured) -> str:
     """Return the YAML text of the hardware that the estimate describes.
 
-    All numbers are written, because they fit the data together.
+    All numbers are written, because they fit the data together. The ages of sensors are comments, because hardware has
+    no parameters for them.
     """
     parts = (_head(robot, result, measured), _joints(result), _bodies(robot, result), _sensors(result, measured))
     return "".join(f"{line}\n" for part in parts for line in part)
@@ -125,6 +126,10 @@ def _sensors(result: Estimate, measured: Measured) -> Iterator[str]:
         known = "; ".join(_most(result, part, unit) for part, unit in ((force, "N"), (moment, "N.m")))
         yield f"  {parameters.owners[force[0]]}: {_list(values)}  # {known}"
     yield from (f"{name}: {_number(value)}" for name, value in measured.noise.items())
+    for kind in AGES:
+        (i,) = at[kind][0]
+        known = f"+-{1e3 * result.half_width[i]:.2g} ms" if parameters.estimated[i] else "as described"
+        yield f"# {kind}: {1e3 * result.values[i]:.2g} ms, {known}: {KINDS[kind].doc}"
     if measured.delay is not None:
         yield f"command_delay: {measured.delay:.4g}  # s, from the command to the measured effort"
 

@@ -38,7 +38,7 @@ class Kind:
 
 _XYZ = ("x", "y", "z")
 KINDS: Mapping[str, Kind] = {
-    "armature": Kind("kg.m^2", "reflected inertia of the drive", precise=2e-3, relative=0.1, positive=True),
+    "armature": Kind("kg.m^2", "reflected inertia of the drive", relative=0.1, positive=True),
     "viscous_friction": Kind("N.m.s/rad", "viscous friction of the joint", precise=0.05, relative=0.1, positive=True),
     "coulomb_friction": Kind("N.m", "dry friction of the joint", precise=0.05, relative=0.1, positive=True),
     "torque_gain": Kind("", "torque at the joint over the measured effort", precise=0.01),
@@ -69,6 +69,10 @@ OF_JOINTS = (
     "encoder_offset",
 )
 """Kinds per joint; they have the names of hardware parameters."""
+
+
+AGES = ("imu_delay", "effort_delay", "wrench_delay")
+"""Kinds of ages of measurements, which are no hardware parameters."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from bipedsim.errors import some
 from bipedsim.numerics import Array, Flags
 from bipedsim.view import picture
 from bipedsim_studies.gap import COLOURS
+from bipedsim_studies.identify.delay import LONGEST
 from bipedsim_studies.identify.estimation import Estimate
 from bipedsim_studies.identify.judgement import DESCRIBED, IDENTIFIED
 from bipedsim_studies.identify.parameters import KINDS, OF_JOINTS, Parameters
@@ -235,7 +236,10 @@ def unexplained(result: Estimate) -> Iterator[str]:
 def delay_note(delay: tuple[float, float] | None) -> str:
     """Return a line about the delay [s] from command to effort, and the share of the changes that it explains."""
     if delay is None:
-        return "command delay: unknown; no recording has torque commands for 0.1 s that the efforts follow"
+        return (
+            "command delay: unknown; no recording has torque commands for 0.1 s that the efforts follow within "
+            f"{1e3 * LONGEST:g} ms"
+        )
     explained = f"({delay[1]:.1%} of the changes explained)"
     return f"command delay: {1e3 * delay[0]:.2f} ms from command to measured effort {explained}"
 

@@ -13,15 +13,17 @@ import scipy  # it imports its submodules at their first use
 from bipedsim.config import together
 from bipedsim.errors import RecordingError
 from bipedsim.model import HardwareParams, Robot
-from bipedsim.numerics import Array, Flags, Integers, true_runs
+from bipedsim.numerics import Array, Flags, Indices, Integers, true_runs
 from bipedsim.recording import COLUMNS, Recording
-from bipedsim_studies.gap import acting, convention_fault, external_forces, noise
+from bipedsim_studies.gap import acting, convention_fault, external_forces, noise, rows_per_value
 from bipedsim_studies.identify.lacking import Lacking, measured_in_soles, with_all_feet
 
 SMOOTHED = 0.05
 """Length of the first smoothing window [s]."""
 RATE = 50.0
 """Rate at which the equations are evaluated [1/s]."""
+JITTER = 1.05
+"""Longest median period of the rows over the longest period that is allowed, since stamps scatter."""
 TAPS = 5
 """Samples of the second smoothing window, which the equations go through."""
 AIRBORNE = 0.05
@@ -116,6 +118,14 @@ class Signals:
         return np.where(air, 1, np.where(lands, 2, 0))
 
 
+def _nearest_rows(t: Array, beside: int) -> Indices:
+    """Return the rows that are nearest to equal steps at :data:`RATE`, without the first and last ``beside`` ones."""
+    inner = t[beside : len(t) - beside]
+    wanted = np.arange(inner[0], inner[-1] + 0.5 * (inner[1] - inner[0]), 1.0 / RATE)
+    after = np.clip(np.searchsorted(inner, wanted), 1, len(inner) - 1)
+    return np.asarray(beside + after - (wanted - inner[after - 1] < inner[after] - wanted))
+
+
 def _window(taps: int) -> Array:
     """Return a Hann window of ``taps``, an uneven number, with the sum 1."""
     weights = np.hanning(taps + 2)[1:-1]
@@ -161,7 +171,7 @@ def signals_of(recording: Recording, robot: Robot, source: str = "the recording"
         RecordingError: A joint, columns or rows are missing, or something else touches the robot.
     """
     recording = in_order(recording, robot, source)
-    lacking = Lacking.of(recording)
+    lacking = Lacking.of(recording, robot)
     recording = lacking.filled(recording)
     dt = _checked(recording, robot, lacking, source)
 
@@ -169,8 +179,7 @@ def signals_of(recording: Recording, robot: Robot, source: str = "the recording"
         return np.concatenate([values[:1], 0.5 * (values[1:] + values[:-1])])
 
     taps = 2 * round(0.5 * SMOOTHED / dt) + 1
-    window, stride = _window(taps), round(1.0 / (RATE * dt))
-    kept = slice(taps, len(recording) - taps, stride)
+    window, kept = _window(taps), _nearest_rows(recording.t, taps)
 
     def smoothed(values: Array, derivatives: int = 0) -> list[Array]:
         series = [_smooth(values, window)]
@@ -187,8 +196,9 @@ def signals_of(recording: Recording, robot: Robot, source: str = "the recording"
     smooth_wrench, wrench_rate = smoothed(wrench, 1)
     smooth_gyro, gyro_rate, gyro_jerk = smoothed(mid(gyro), 2)
     smooth_accelerometer, accelerometer_rate = smoothed(accelerometer, 1)
-    white = np.concatenate([noise(x.reshape(len(x), -1)) for x in (accelerometer, gyro, velocity, wrench)])
-    gains, correlation = _of_white_noise(window, stride, dt, len(robot.soles), robot.nu)
+    channels = np.hstack([x.reshape(len(x), -1) for x in (accelerometer, gyro, velocity, wrench)])
+    white = noise(channels) * np.sqrt(rows_per_value(channels))
+    gains, correlation = _of_white_noise(window, max(round(1.0 / (RATE * dt)), 1), dt, len(robot.soles), robot.nu)
     white *= gains
     white[6 + robot.nu :][lacking.wrenches.ravel()] = UNKNOWN * robot.weight
     return Signals(
@@ -218,6 +228,8 @@ _SQUARES = 1.0 + 9.0 + 9.0 + 1.0
 """Sum of the squared coefficients of a third difference."""
 NOISELESS = 1e-6
 """Standard deviation up to which a channel counts as one without noise, in its unit."""
+SLOWER = 1.5
+"""Rows per measurement from which a sensor counts as slower than the rows."""
 SENSORS = {
     "velocity_noise": ("joint_velocity", slice(None), False),
     "gyro_noise": ("imu_angular_velocity", slice(None), False),
@@ -233,8 +245,9 @@ def sensor_noise(recordings: Sequence[Recording], robot: Robot) -> dict[str, flo
     """Return the noise of each sensor: hardware parameter to the median of the standard deviations of its channels.
 
     A controller turns noise into torques, which shake the robot. Accelerometer and ankle sensors measure this, so the
-    part that follows the efforts of a tick and the one before is removed. The recording with the least rest counts.
-    Channels without noise are left out, such as those that a load cell does not measure.
+    part that follows the efforts of a tick and the one before is removed, unless the sensor is slower than the rows.
+    The recording with the least rest counts. Channels without noise are left out, such as those that a load cell does
+    not measure.
 
     Args:
         recordings: Recordings that :func:`signals_of` accepts.
@@ -243,14 +256,14 @@ def sensor_noise(recordings: Sequence[Recording], robot: Robot) -> dict[str, flo
     result: dict[str, float] = {}
     for recording in recordings:
         ordered = in_order(recording, robot, "the recording")
-        measured = ordered.joint_effort[:, ~Lacking.of(ordered).efforts]
+        measured = ordered.joint_effort[:, ~Lacking.of(ordered, robot).efforts]
         efforts = np.hstack([measured[1:], measured[:-1]])
         differences = np.diff(efforts, 3, axis=0)
         rest = np.sqrt(max(1.0 - _removed(differences), 0.1)) if efforts.size else 1.0
         for name, (column, part, shaken) in SENSORS.items():
             signal = getattr(ordered, column)[1:, ..., part].reshape(len(efforts), -1)
             deviations = noise(signal)
-            if shaken and efforts.size:
+            if shaken and efforts.size and rows_per_value(signal).max() < SLOWER:
                 follows = np.linalg.lstsq(differences, np.diff(signal, 3, axis=0))[0]
                 deviations = noise(signal - efforts @ follows) / rest
             if (deviations > NOISELESS).any():
@@ -312,7 +325,7 @@ def _checked(recording: Recording, robot: Robot, lacking: Lacking, source: str) 
     faults = []
     if recording.duration < 2.0 * PAST[-1]:
         faults.append(f"lasts {recording.duration:.3g} s, and at least {2 * PAST[-1]:g} s are needed")
-    elif dt > 0.5 / RATE:
+    elif dt > JITTER * 0.5 / RATE:
         faults.append(f"has {1 / dt:.4g} rows a second, and at least {2 * RATE:g} are needed")
     elif steps.max() > 1.5 * dt:
         row = int(np.argmax(steps))
@@ -339,7 +352,7 @@ def _checked(recording: Recording, robot: Robot, lacking: Lacking, source: str) 
     return dt
 
 
-def _airborne(recording: Recording, lacking: Lacking, robot: Robot, taps: int, kept: slice) -> Flags:
+def _airborne(recording: Recording, lacking: Lacking, robot: Robot, taps: int, kept: Indices) -> Flags:
     """Return whether the force on each foot was measured, and small during the whole window of both smoothings."""
     small = np.linalg.norm(recording.ankle_wrench[..., :3], axis=-1) < AIRBORNE * robot.weight
     small &= ~lacking.wrenches[:, :3].any(axis=1)
@@ -347,7 +360,7 @@ def _airborne(recording: Recording, lacking: Lacking, robot: Robot, taps: int, k
     return np.stack([np.convolve(~foot, longest, "same")[kept] < 0.5 for foot in small.T], axis=1)
 
 
-def _held(recording: Recording, lacking: Lacking, robot: Robot, taps: int, kept: slice) -> Flags:
+def _held(recording: Recording, lacking: Lacking, robot: Robot, taps: int, kept: Indices) -> Flags:
     """Return whether the feet carried too little within the window of both smoothings, or a gantry held the robot.
 
     A tenth of the window may be an exception, such as the first row, in which no sensor has measured anything yet.

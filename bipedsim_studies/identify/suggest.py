@@ -118,7 +118,7 @@ def _try(
             return Suggestion(name, scenario, None, faults[0])
         measured = lacking.removed(in_order(recording, robot, name))
         more = with_more(robot, result, signals_of(measured, robot, name))
-    except BipedSimError as error:
+    except (BipedSimError, np.linalg.LinAlgError) as error:
         return Suggestion(name, scenario, None, str(error))
     free = result.parameters.free
     ratios = more.deviation[free] / result.deviation[free]

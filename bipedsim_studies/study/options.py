@@ -17,6 +17,8 @@ from bipedsim.errors import ConfigError
 from bipedsim_studies.study.limited import LIMIT
 
 T = TypeVar("T")
+FIGURES = (".png", ".pdf", ".svg", ".jpg", ".html", ".htm")
+"""Suffixes of figures and pages."""
 _OF_RUN = "run."
 """Prefix of the name of a setting that is a parameter of a run."""
 
@@ -144,8 +146,16 @@ def add_output(parser: argparse.ArgumentParser, plot: bool = True, page: bool = 
     """Declare the options that :func:`output` uses; ``--plot`` only if ``plot``, also for HTML if ``page``."""
     if plot:
         what = "a page (.html) or the figure" if page else "the figure"
-        parser.add_argument("--plot", type=Path, metavar="FILE", help=f"write {what} (.png, .pdf or .svg)")
+        parser.add_argument("--plot", type=_figure, metavar="FILE", help=f"write {what} (.png, .pdf or .svg)")
     parser.add_argument("--json", action="store_true", help="print the results as JSON only")
+
+
+def _figure(text: str) -> Path:
+    """Return the path of a figure. Another suffix is refused before the work, which may take hours."""
+    path = Path(text)
+    if path.suffix not in FIGURES:
+        raise argparse.ArgumentTypeError(f"{text}: choose a name that ends in one of {', '.join(FIGURES)}")
+    return path
 
 
 def shows_progress(args: argparse.Namespace) -> bool:

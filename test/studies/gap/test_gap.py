@@ -17,7 +17,7 @@ from bipedsim.model import Robot, load_robot
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import run
 from bipedsim.sim import Command, Simulator
-from bipedsim_studies.gap.floor import noise, rms
+from bipedsim_studies.gap.floor import noise, rms, rows_per_value
 from bipedsim_studies.gap.models import make_model
 from bipedsim_studies.gap.paired import DifferenceInterval, difference
 from bipedsim_studies.gap.predict import HORIZONS, Gap, measure_gap
@@ -282,6 +282,38 @@ def test_the_noise_is_that_of_a_moving_signal_with_impacts() -> None:
     assert noise(noisy) == pytest.approx([0.01, 0.2], rel=0.05)
     assert (noise(clean) < 1e-5).all()
     assert np.isnan(noise(clean[:5])).all()
+
+
+@pytest.mark.parametrize("rows", [2, 4, 10])
+def test_the_noise_of_a_slow_sensor_is_that_of_its_measurements(rows: int) -> None:
+    """A mean over rows reduces it as if it were larger by the square root of the rows of a measurement."""
+    t = np.arange(20_000) * 1e-3
+    random = np.random.default_rng(rows)
+    noisy = (np.sin(2 * np.pi * t) + random.normal(0.0, 0.3, t.shape))[:, None]
+    signal = noisy[rows * (np.arange(len(t)) // rows)]
+    signal[7] = np.nan
+    assert noise(signal) == pytest.approx([0.3], rel=0.05)
+    assert rows_per_value(signal) == pytest.approx([rows], rel=0.01)
+    means = (
+        (signal - np.sin(2 * np.pi * t)[rows * (np.arange(len(t)) // rows), None])[100:].reshape(-1, 100).mean(axis=1)
+    )
+    assert means.std() == pytest.approx(0.3 * np.sqrt(rows / 100.0), rel=0.15)
+
+
+def test_a_signal_that_hardly_changes_has_one_row_per_value() -> None:
+    signal = np.zeros((1000, 2))
+    signal[500:] = 1.0
+    signal[:, 1] = np.nan
+    assert rows_per_value(signal).tolist() == [1.0, 1.0]
+    assert noise(signal)[0] == 0.0
+
+
+def test_windows_in_a_short_last_block_count_as_much_as_others() -> None:
+    times = 0.05 * np.arange(83)
+    second = np.ones((83, 1))
+    second[80:] = 5.0
+    mean = difference(times, np.zeros((83, 1)), second, 0.2).mean
+    assert mean == pytest.approx(second.mean(), rel=0.05)
 
 
 def test_the_interval_contains_the_mean_of_correlated_windows() -> None:

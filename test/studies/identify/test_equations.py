@@ -175,6 +175,10 @@ def test_robots_that_the_equations_do_not_describe_are_refused() -> None:
         other = load_robot(name)
         with pytest.raises(ConfigError):
             Equations(other, parameters_of(other))
+    robot = load_robot("biped14")
+    passive = replace(robot, joint_names=robot.joint_names[1:], idx_q=robot.idx_q[1:], idx_v=robot.idx_v[1:])
+    with pytest.raises(ConfigError):
+        Equations(passive, parameters_of(robot))
 
 
 @pytest.mark.long

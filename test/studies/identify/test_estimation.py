@@ -13,7 +13,7 @@ import yaml
 from benchmark_modules import benchmark
 from estimates import estimate_with
 from numpy.testing import assert_allclose
-from scipy import stats
+from scipy import optimize, stats
 
 from bipedsim.cli.main import main
 from bipedsim.config import yaml_value
@@ -354,13 +354,15 @@ def test_noise_does_not_shrink_with_the_number_of_joints() -> None:
         assert np.mean([each[name] for each in found]) == pytest.approx(true, rel=0.05), name
 
 
-def test_sensors_of_the_samples_drift_as_those_of_the_recordings() -> None:
+@pytest.mark.parametrize(("recordings", "size"), [(2, 3.0), (1, 3.0 / np.sqrt(2.0))])
+def test_sensors_of_the_samples_drift_as_those_of_the_recordings(recordings: int, size: float) -> None:
+    """The offset in a single recording contains its drift, so that the next one differs by two drifts."""
     robot = load_robot("biped14")
     p = parameters_of(robot)
-    own = Unknowns.of(p, 2)
-    deviation = np.where(np.isin(own.offsets, p.at["force_offset"]), 3.0, 0.0)
-    numbers = np.concatenate([p.start, np.zeros(2 * len(own.offsets))])
-    covariance = np.diag(np.append(np.full(len(p), 1e-12), np.zeros(2 * len(own.offsets))))
+    own = Unknowns.of(p, recordings)
+    deviation = np.where(np.isin(own.offsets, p.at["force_offset"]), size, 0.0)
+    drifts = np.zeros(own.recordings * len(own.offsets))
+    numbers, covariance = np.concatenate([p.start, drifts]), np.diag(np.append(np.full(len(p), 1e-12), drifts))
     covariance[p.at["force_offset"].ravel(), p.at["force_offset"].ravel()] = 16.0
     result = Estimate(replace(own, deviation=deviation), numbers, covariance, {}, True, np.zeros(0))
     texts = samples(robot, result, Measured([], None, {}), 200)
@@ -421,6 +423,53 @@ def test_the_delay_of_commands_is_found(delay: float) -> None:
     assert command_delay(walk) == pytest.approx(found, abs=2e-4)
     walk.joint_command[::90] = np.nan
     assert command_delay(walk) is None
+
+
+@pytest.mark.parametrize(("delay", "gain"), [(0.002, 0.8), (0.002, 1.3), (0.03, 0.4), (0.06, 1.0), (0.1, 1.0)])
+def test_a_delay_does_not_depend_on_gains_and_is_none_beyond_the_search(delay: float, gain: float) -> None:
+    recording = Recording.empty(5000, ("knee", "hip"), ["left"], "")
+    recording.t = 1e-3 * np.arange(5000)
+    motion = 2.0 * np.pi * np.array([1.0, 0.8])
+    recording.joint_command = np.sin(motion * recording.t[:, None])
+    recording.joint_effort = np.array([gain, 1.0]) * np.sin(motion * (recording.t[:, None] - delay))
+    found = command_delay(recording)
+    if delay > 0.05:
+        assert found is None
+    else:
+        assert found == pytest.approx((delay, 1.0), abs=1e-4)
+
+
+def test_at_a_limit_the_other_numbers_are_the_best_for_it() -> None:
+    """The judge is a solver for least squares with limits."""
+    p = parameters_of(load_robot("biped14"))
+    rng, own = np.random.default_rng(3), Unknowns.of(p, 1)
+    shown = np.concatenate([p.at[kind].ravel() for kind in ("viscous_friction", "coulomb_friction", "torque_offset")])
+    slope = np.zeros((200, len(p)))
+    slope[:, shown] = (rng.normal(size=(200, 5)) @ rng.normal(size=(5, len(shown)))) + 0.3 * rng.normal(
+        size=(200, len(shown))
+    )
+    true = p.start.copy()
+    true[shown] += p.spread[shown] * rng.normal(size=len(shown))
+    sums = estimation._Sums(len(p), 1)
+    sums.zj = sums.zz = slope.T @ slope
+    sums.zr = slope.T @ (slope @ (p.start - true))
+    step, _ = sums.solved(own, p.start)
+    wanted = np.vstack([slope, np.diag(1.0 / p.spread)])
+    measured = np.concatenate([slope @ true, p.start / p.spread])
+    best = optimize.lsq_linear(
+        wanted, measured, (np.where(p.positive, 0.0, -np.inf), np.full(len(p), np.inf)), tol=1e-14
+    )
+    assert (best.active_mask[p.at["viscous_friction"].ravel()] != 0).sum() >= 3
+    assert_allclose((p.start + step) / p.spread, best.x / p.spread, atol=1e-4)
+
+
+def test_a_light_drive_is_not_identified_within_half_of_its_inertia() -> None:
+    p = parameters_of(load_robot("biped14"))
+    deviation = 1e-9 * p.spread
+    joint = p.at["armature"][0, 0]
+    values = p.start.copy()
+    values[joint], deviation[joint] = 0.0036, 0.0009
+    assert not estimate_with(p, values, np.diag(deviation**2)).identified[joint]
 
 
 @pytest.mark.long

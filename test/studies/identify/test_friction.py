@@ -93,7 +93,7 @@ def pulling(
     apart[50 : 50 + rows, 0, 1, 1], apart[50 : 50 + rows, 1, 0, 1] = 0.1, -0.1
     known, noise = numbers_in(result or described(robot), robot, recording), np.zeros((feet, 6))
     measured, flat = np.ones((feet, 6), dtype=bool), np.ones((n, feet), dtype=bool)
-    return Feet(np.arange(n) / RATE, wrench, slope, *known, noise, still, still, apart, measured, flat, flat)
+    return Feet(np.arange(n) / RATE, wrench, slope, *known, noise, still, apart, measured, flat, flat)
 
 
 def test_a_foot_that_sticks_at_a_larger_share_is_not_taken_for_the_sliding_one(robot: Robot) -> None:
@@ -116,7 +116,7 @@ def test_feet_of_equal_shares_slide_and_the_time_counts_if_it_is_too_short(
     found = friction(robot, described(robot), [feet], ["made up"])
     assert found is not None
     assert found.unclear == 0.0
-    assert found.slid == pytest.approx(2 * max(rows - 2, 0) / RATE)
+    assert found.slid == pytest.approx(max(rows - 2, 0) / RATE)
     assert (found.dynamic is not None) == measured
     if found.dynamic is not None:
         assert abs(found.dynamic[0] - 0.12) < found.dynamic[1] < 0.05
@@ -161,6 +161,36 @@ def test_offsets_of_two_recordings_are_two_errors(robot: Robot) -> None:
     assert halves[0] / halves[1] == pytest.approx(np.sqrt(2.0), rel=0.01)
 
 
+def test_offsets_of_all_sensors_and_directions_raise_the_bound_as_rarely_as_promised(robot: Robot) -> None:
+    """The largest share is the true one in all directions, so that each offset raises some lower end.
+
+    Half of the 2.5 % are those of noise, which there is none of here.
+    """
+    rng, draws, load, true = np.random.default_rng(1), 400, 150.0, 0.2
+    result = drifted(robot, {})
+    angles = np.repeat(np.arange(8) * 0.25 * np.pi, 10)
+    n = len(angles)
+    some, measured = np.ones((n, 2), dtype=bool), np.ones((2, 6), dtype=bool)
+    slope = np.zeros((n, 2, 6, 16))
+    slope[:, :, :, :6] = -np.eye(6)
+    force = load * np.stack([true * np.cos(angles), true * np.sin(angles), np.ones(n)], axis=1)
+    misses = 0
+    for _ in range(draws):
+        recordings = []
+        for recording in range(2):
+            wrench = np.zeros((n, 2, 6))
+            wrench[:, :, :3] = force[:, None] + rng.normal(size=(2, 3))
+            still, apart = np.zeros((n, 2, 3)), np.zeros((n, 2, 2, 3))
+            known, noise = numbers_in(result, robot, recording), np.zeros((2, 6))
+            recordings.append(
+                Feet(np.arange(n) / RATE, wrench, slope, *known, noise, still, apart, measured, some, some)
+            )
+        found = friction(robot, result, recordings, ["first", "second"])
+        assert found is not None
+        misses += found.bound > true
+    assert misses <= 0.0125 * draws + 3.0 * np.sqrt(0.0125 * draws)
+
+
 def test_an_offset_is_as_uncertain_as_in_its_recording(robot: Robot) -> None:
     """The mean of the offsets is uncertain by 10 N, but a drift that is opposed to its error makes the sum certain."""
     own = drifted(robot, {})
@@ -195,7 +225,8 @@ def test_a_bound_is_below_the_friction_and_close_to_the_largest_share_used(
     force = recording.wrench[:, :, :3]
     loaded = force[:, :, 2] > 0.1 * robot.weight
     used = np.hypot(force[:, :, 0], force[:, :, 1])[loaded] / force[:, :, 2][loaded]
-    assert 0.4 * np.percentile(used, 99.0) < found.bound < used.max()
+    # The offset of each sensor is known to 1 N only. Two sensors and all directions lower the bound by further 0.95 N.
+    assert 0.4 * np.percentile(used, 99.0) - 0.95 / (0.5 * robot.weight) < found.bound < used.max()
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -214,7 +245,7 @@ def test_noise_alone_does_not_raise_the_bound(robot: Robot, seed: int) -> None:
     times, measured = np.arange(n) / RATE, np.ones((feet, 6), dtype=bool)
     result = described(robot)
     known = numbers_in(result, robot)
-    feet_of = Feet(times, wrench, slope, *known, deviation, still, still, apart, measured, some, some)
+    feet_of = Feet(times, wrench, slope, *known, deviation, still, apart, measured, some, some)
     found = friction(robot, result, [feet_of], ["made up"])
     assert found is not None
     assert 0.85 * true < found.bound < true

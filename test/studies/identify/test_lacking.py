@@ -19,7 +19,7 @@ from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import run
 from bipedsim_studies.identify.equations import Equations
 from bipedsim_studies.identify.estimation import Estimate, Unexplained, estimate
-from bipedsim_studies.identify.lacking import OF_EFFORTS, undetermined
+from bipedsim_studies.identify.lacking import OF_EFFORTS, Lacking, undetermined
 from bipedsim_studies.identify.parameters import Parameters, parameters_of
 from bipedsim_studies.identify.report import as_text, unexplained
 from bipedsim_studies.identify.selection import select, without_data
@@ -203,6 +203,22 @@ def test_the_vertical_component_is_the_one_along_the_normal_of_the_sole(robot: R
     assert np.abs(measured[200:, :, 0]).mean() > 0.4 * robot.weight
     for components, held in (([1, 2, 3, 4, 5], True), ([0, 3, 4, 5], False)):
         assert signals_of(without(lighter, wrenches=(ALL, components)), upwards).held.any() == held
+
+
+def test_zeros_in_all_rows_are_no_measurements(robot: Robot, squat: Recording) -> None:
+    effort, wrench = squat.joint_effort.copy(), squat.ankle_wrench.copy()
+    effort[:, 3] = wrench[:, 0, [0, 1, 5]] = 0.0
+    wrench[:, 1] = 0.0
+    zeros = replace(squat, joint_effort=effort, ankle_wrench=wrench)
+    lacking = signals_of(zeros, robot).lacking
+    assert np.flatnonzero(lacking.efforts).tolist() == [3]
+    assert np.flatnonzero(lacking.wrenches[0]).tolist() == [0, 1, 5]
+    assert lacking.wrenches[1].all()
+    cells = replace(robot, soles=tuple(replace(sole, load_cell=True) for sole in robot.soles))
+    assert not Lacking.of(zeros, cells).wrenches[1].any(), "a foot in the air"
+    assert np.flatnonzero(Lacking.of(zeros, cells).wrenches[0]).tolist() == [0, 1, 5]
+    wrench[:, 1] = np.nan
+    assert Lacking.of(replace(zeros, ankle_wrench=wrench), cells).wrenches[1].all(), "no sensor"
 
 
 def test_the_report_says_why_numbers_stay_as_described(robot: Robot, squat: Recording) -> None:

@@ -84,6 +84,29 @@ def test_a_prediction_of_a_periodic_motion_is_near_it(signals: Signals) -> None:
     assert np.std(error) < 0.3 * np.std(signals.q[rows, knee])
 
 
+@pytest.mark.parametrize("rows", [1, 4])
+def test_the_noise_behind_the_windows_is_right_for_slow_sensors(rows: int, squat: Recording, robot: Robot) -> None:
+    """The judge is white noise that passes through the windows; each measurement is in some rows."""
+    rng, n = np.random.default_rng(2), 40_000
+    still = squat.rows(np.zeros(n, dtype=np.int64))
+    measured = rng.normal(0.0, 2.0, still.ankle_wrench.shape)[rows * (np.arange(n) // rows)]
+    noisy = replace(still, t=1e-3 * np.arange(n), ankle_wrench=still.ankle_wrench + measured)
+    signals = signals_of(noisy, robot)
+    behind = np.tensordot(sliding_window_view(signals.wrench, TAPS, axis=0), HANN, axes=1)
+    assert_allclose(behind.reshape(len(behind), -1).std(axis=0), signals.noise[-12:], rtol=0.15)
+
+
+@pytest.mark.parametrize("rate", [100, 120, 125, 270])
+def test_the_rows_are_at_the_rate_for_any_rate_of_the_recording(rate: int, robot: Robot) -> None:
+    """The stamps of a real recording scatter."""
+    recording = run(RunConfig(scenario="squat", duration=6.0, hardware="realistic", seed=4))[0]
+    rng, times = np.random.default_rng(rate), np.arange(0.0, 5.9, 1.0 / rate)
+    rows = recording.rows(np.round(1e3 * times).astype(np.int64))
+    signals = signals_of(replace(rows, t=times + rng.uniform(0.0, 1e-5, times.shape)), robot)
+    assert_allclose(signals.t - signals.t[0], np.arange(len(signals)) / RATE, atol=0.51 / rate)
+    assert len(signals) > 5.6 * RATE
+
+
 def test_a_prediction_does_not_depend_on_what_it_predicts(signals: Signals) -> None:
     """A disturbance of one row hardly changes its prediction, which uses older rows, but those of later rows."""
     row, disturbance = len(signals) - 30, 1.0
@@ -96,7 +119,7 @@ def test_a_prediction_does_not_depend_on_what_it_predicts(signals: Signals) -> N
 
 def test_a_foot_that_stands_unloaded_is_not_in_the_air(squat: Recording, robot: Robot) -> None:
     wrench = squat.ankle_wrench.copy()
-    wrench[:, 0] = 0.0
+    wrench[:, 0] = 1e-6
     assert not signals_of(replace(squat, ankle_wrench=wrench), robot).airborne.any()
 
 
