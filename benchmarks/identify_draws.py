@@ -2,7 +2,8 @@
 
 Each draw hides masses, centres of mass, rotor inertia, friction, gains, offsets and a delay of 1 to 4 ms in a robot. It
 records 10 s each of a squat, a sway and a walk with realistic noise, identifies the robot from them, and predicts a
-walk at another speed. With ``--engine mujoco`` the robot of examples/other_robot is recorded: soft contact, other
+walk at another speed. With ``--engine bipedsim-fine`` the steps of the physics are shorter than those of the
+prediction, as those of a real robot are. With ``--engine mujoco`` the robot of examples/other_robot is recorded: soft contact, other
 friction, hidden masses, rotor inertia, friction and delay, without noise.
 """
 
@@ -39,7 +40,9 @@ from bipedsim_studies.identify.overlay import Measured, overlay
 from bipedsim_studies.identify.signals import sensor_noise, signals_of
 
 ROOT = Path(__file__).resolve().parents[1]
-BIPEDSIM, MUJOCO = "bipedsim", "mujoco"
+BIPEDSIM, FINE, MUJOCO = "bipedsim", "bipedsim-fine", "mujoco"
+FINE_STEP = 2.5e-4
+"""Physics step of the fine engine [s]."""
 MOTIONS = {"squat": "posture", "sway": "posture", "walk": "zmp"}
 """Scenario of each recording to its controller."""
 SECONDS = 10.0
@@ -49,8 +52,10 @@ SPEED, OTHER_SPEED = 0.3, 0.2
 """Walking speed of the recording for the estimate, and of the one that is predicted [m/s]."""
 RELATIVE = ("mass", "armature", "coulomb_friction")
 """Kinds whose errors are given as shares of the true number."""
+_ASKED = {"mass": 0.02, "com": 0.003, "coulomb_friction": 0.1, "armature": 0.1}
 ASKED = {
-    BIPEDSIM: {"mass": 0.02, "com": 0.003, "coulomb_friction": 0.1, "armature": 0.1},
+    BIPEDSIM: _ASKED,
+    FINE: _ASKED,
     MUJOCO: {"mass": 0.15, "coulomb_friction": 0.15, "armature": 0.15},
 }
 """Largest error that an identified number may have, in the terms of the tables."""
@@ -115,9 +120,9 @@ def truth(robot: Robot, hardware: Mapping[str, Any], kind: str, owner: str, comp
 class Simulated:
     """A robot of our simulator with hidden hardware."""
 
-    def __init__(self, robot: str, seed: int) -> None:
+    def __init__(self, robot: str, seed: int, physics_dt: float | None) -> None:
         self.robot = load_robot(robot)
-        self._name, self._hardware = robot, hidden(self.robot, seed)
+        self._name, self._hardware, self._physics_dt = robot, hidden(self.robot, seed), physics_dt
         # Each recording has noise of its own, as those of a real robot have.
         self._seeds = np.random.default_rng([seed, 1])
         # The measurements are one period old, which is a part of the delay that can be seen.
@@ -137,6 +142,7 @@ class Simulated:
                 controller=MOTIONS[motion],
                 hardware=self._hardware,
                 duration=SECONDS,
+                physics_dt=self._physics_dt,
                 seed=int(self._seeds.integers(2**31)),
             )
             return run(settings)[0]
@@ -202,7 +208,8 @@ class OtherEngine:
 
 def draw(engine: str, name: str, seed: int) -> dict[str, Any]:
     """Identify one robot; return its numbers with the truth, the delay and the errors of predictions."""
-    plant = Simulated(name, seed) if engine == BIPEDSIM else OtherEngine(name, seed)
+    step = FINE_STEP if engine == FINE else None
+    plant = OtherEngine(name, seed) if engine == MUJOCO else Simulated(name, seed, step)
     robot, begin = plant.robot, time.process_time()
     recordings = [plant.record(motion, SPEED) for motion in MOTIONS]
     recorded = time.process_time()
@@ -354,7 +361,7 @@ def main() -> None:
     """Identify some robots and write the report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--robot", action="append", help="robot; repeat it for several (default: biped14)")
-    parser.add_argument("--engine", choices=(BIPEDSIM, MUJOCO), default=BIPEDSIM)
+    parser.add_argument("--engine", choices=(BIPEDSIM, FINE, MUJOCO), default=BIPEDSIM)
     parser.add_argument("--draws", type=int, default=20, help="robots to draw of each kind (default: %(default)s)")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="default: one per core")
     parser.add_argument(
