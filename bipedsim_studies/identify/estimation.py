@@ -408,15 +408,14 @@ class _Sums:
             self.zj += row.weighted.T @ row.slope
             self.zz += row.weighted.T @ row.instrument
             scores[k] = row.residual @ row.weighted
+            systematic = np.sqrt(REPEATED * RATE) * floor[row.used, None] * row.weighted
+            self.scatter += systematic.T @ systematic
             precision = np.diag(row.inverse)
             self.score[row.used] += row.white**2 - precision
             self.information[np.ix_(row.used, row.used)] += row.inverse**2
             variance = floor[row.used] ** 2
             left = np.maximum(variance - variance**2 * precision, 0.0)
             squares[k, row.used] = (variance * row.white) ** 2 + left
-            # As large as this row shows them: most model errors of a walk are those of its touchdowns.
-            systematic = np.sqrt(REPEATED * RATE * squares[k, row.used])[:, None] * row.weighted
-            self.scatter += systematic.T @ systematic
         self.zr += scores.sum(axis=0)
         self.scatter += _newey_west(scores[begin:], int(CORRELATED * RATE))
         return squares[begin:]
