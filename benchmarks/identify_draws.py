@@ -3,8 +3,8 @@
 Each draw hides masses, centres of mass, rotor inertia, friction, gains, offsets and a delay of 1 to 4 ms in a robot. It
 records 10 s each of a squat, a sway and a walk with realistic noise, identifies the robot from them, and predicts a
 walk at another speed. With ``--engine bipedsim-fine`` the steps of the physics are shorter than those of the
-prediction, as those of a real robot are. With ``--engine mujoco`` the robot of examples/other_robot is recorded: soft contact, other
-friction, hidden masses, rotor inertia, friction and delay, without noise.
+prediction, as those of a real robot are. With ``--engine mujoco`` the robot of examples/other_robot is recorded: soft
+contact, other friction, hidden masses, rotor inertia, friction and delay, without noise.
 """
 
 from __future__ import annotations
