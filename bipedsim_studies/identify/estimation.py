@@ -85,7 +85,8 @@ class Estimate:
         all_covariance: (P, P).
         unexplained: Joint that moved to its torque that the model does not explain.
         converged: Whether the iteration has converged.
-        model_errors: (R,) standard deviation of the error of each equation that is no noise of the sensors.
+        model_errors: (R,) standard deviation of the error of each equation that is no noise of the sensors; NaN if the
+            equation holds at no time.
     """
 
     unknowns: Unknowns
@@ -197,6 +198,7 @@ def estimate(
         if converged:
             break
     covariance = data.widened(unknowns, values, floor, sums, covariance)
+    floor[np.diag(sums.information) == 0.0] = np.nan
     return Estimate(unknowns, values, covariance, _unexplained(robot, data, squares), converged, floor)
 
 
@@ -227,9 +229,12 @@ def with_more(robot: Robot, result: Estimate, signals: Signals) -> Estimate:
         before[unknowns.offsets, unknowns.offsets] += unknowns.deviation**2
     data = _Data(Equations(robot, p), [signals], [predicted(signals)])
     values = np.concatenate([result.values, unknowns.start[len(p) :]])
-    sums, _ = data.sums(unknowns, values, result.model_errors)
+    # Nothing shows yet how wrong the equations of joints that did not move are; they count as those of the others.
+    shown = result.model_errors[np.isfinite(result.model_errors)]
+    floor = np.nan_to_num(result.model_errors, nan=float(np.sqrt(np.mean(shown**2))) if len(shown) else _FLOOR)
+    sums, _ = data.sums(unknowns, values, floor)
     _, alone = sums.solved(unknowns, values)
-    alone = data.widened(unknowns, values, result.model_errors, sums, alone)[: len(p), : len(p)]
+    alone = data.widened(unknowns, values, floor, sums, alone)[: len(p), : len(p)]
     spread, chosen = p.spread[p.free], np.ix_(p.free, p.free)
     total = sum(_information(covariance[chosen], spread) for covariance in (before, alone))
     scaled = np.linalg.inv(np.eye(len(spread)) + total)

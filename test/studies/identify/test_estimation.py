@@ -506,8 +506,8 @@ def test_all_recordings_count_for_the_delay_and_the_printed_commands_name_the_ro
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The longer recording has no commands. The robot is not the default one of the other commands."""
-    for name, seconds in (("long", 5.0), ("short", 4.0)):
-        settings = RunConfig(robot="talos", scenario="squat", hardware="realistic", duration=seconds)
+    for name, scenario, seconds in (("long", "squat", 5.0), ("short", "sway", 4.0)):
+        settings = RunConfig(robot="talos", scenario=scenario, hardware="realistic", duration=seconds)
         recording, _ = run(settings)
         if name == "long":
             recording.joint_command[:] = np.nan
