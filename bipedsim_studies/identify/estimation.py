@@ -229,9 +229,11 @@ def with_more(robot: Robot, result: Estimate, signals: Signals) -> Estimate:
         before[unknowns.offsets, unknowns.offsets] += unknowns.deviation**2
     data = _Data(Equations(robot, p), [signals], [predicted(signals)])
     values = np.concatenate([result.values, unknowns.start[len(p) :]])
-    # Nothing shows yet how wrong the equations of joints that did not move are; they count as those of the others.
-    shown = result.model_errors[np.isfinite(result.model_errors)]
-    floor = np.nan_to_num(result.model_errors, nan=float(np.sqrt(np.mean(shown**2))) if len(shown) else _FLOOR)
+    # Nothing shows yet how wrong the equations of joints that did not move are; they count as those of other joints.
+    floor, joints = result.model_errors.copy(), result.model_errors[robot.idx_v]
+    if np.isfinite(joints).any():
+        floor[robot.idx_v] = np.where(np.isfinite(joints), joints, np.sqrt(np.nanmean(joints**2)))
+    floor = np.nan_to_num(floor, nan=_FLOOR)
     sums, _ = data.sums(unknowns, values, floor)
     _, alone = sums.solved(unknowns, values)
     alone = data.widened(unknowns, values, floor, sums, alone)[: len(p), : len(p)]

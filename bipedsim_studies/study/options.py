@@ -17,8 +17,8 @@ from bipedsim.errors import ConfigError
 from bipedsim_studies.study.limited import LIMIT
 
 T = TypeVar("T")
-FIGURES = (".png", ".pdf", ".svg", ".jpg", ".html", ".htm")
-"""Suffixes of figures and pages."""
+FIGURES = (".png", ".pdf", ".svg", ".jpg")
+"""Suffixes of figures; those of pages are :data:`bipedsim.view.PAGES`."""
 _OF_RUN = "run."
 """Prefix of the name of a setting that is a parameter of a run."""
 
@@ -152,9 +152,11 @@ def add_output(parser: argparse.ArgumentParser, plot: bool = True, page: bool = 
 
 def _figure(text: str) -> Path:
     """Return the path of a figure. Another suffix is refused before the work, which may take hours."""
-    path = Path(text)
-    if path.suffix not in FIGURES:
-        raise argparse.ArgumentTypeError(f"{text}: choose a name that ends in one of {', '.join(FIGURES)}")
+    from bipedsim.view import PAGES  # only here, because every help imports this module
+
+    path, known = Path(text), (*FIGURES, *PAGES)
+    if path.suffix not in known:
+        raise argparse.ArgumentTypeError(f"{text}: choose a name that ends in one of {', '.join(known)}")
     return path
 
 
