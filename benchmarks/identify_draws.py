@@ -36,8 +36,9 @@ from bipedsim_studies.gap import HORIZONS, rms_errors
 from bipedsim_studies.identify.delay import command_delay
 from bipedsim_studies.identify.estimation import Estimate, estimate
 from bipedsim_studies.identify.judgement import DESCRIBED, HORIZON, IDENTIFIED, Judgement
+from bipedsim_studies.identify.noise import sensor_noise
 from bipedsim_studies.identify.overlay import Measured, overlay
-from bipedsim_studies.identify.signals import sensor_noise, signals_of
+from bipedsim_studies.identify.signals import signals_of
 
 ROOT = Path(__file__).resolve().parents[1]
 BIPEDSIM, FINE, MUJOCO = "bipedsim", "bipedsim-fine", "mujoco"

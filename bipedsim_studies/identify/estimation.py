@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from bipedsim.model import Robot
 from bipedsim.numerics import Array, Flags, Integers
 from bipedsim_studies.identify.equations import Equations, Rows
 from bipedsim_studies.identify.parameters import KINDS, Parameters, parameters_of
+from bipedsim_studies.identify.repetition import repeated_shares, similarity
 from bipedsim_studies.identify.signals import PHASES, RATE, SMOOTHED, TAPS, Signals, predicted
 from bipedsim_studies.identify.unknowns import Unknowns
 
@@ -32,9 +34,8 @@ CONVERGED = 0.1
 """Step of an iteration, in standard deviations of the estimate, at which it counts as converged."""
 CORRELATED = 0.5
 """Time over which residuals are correlated [s]; Newey and West's estimate of their covariance reaches as far."""
-REPEATED = 0.3
-"""Time over which errors of the model count as constant [s], since they repeat with the motion. With 0.1 s, 12 % of the
-intervals of robots in MuJoCo miss the truth."""
+BLOCK = 100
+"""Rows that are added up at once."""
 INDEPENDENT = RATE * 2.0 / 3.0 * (SMOOTHED + TAPS / RATE)
 """Rows from one independent sample to the next one."""
 OUTLIER = 2.0
@@ -87,6 +88,8 @@ class Estimate:
         converged: Whether the iteration has converged.
         model_errors: (R,) standard deviation of the error of each equation that is no noise of the sensors; NaN if the
             equation holds at no time.
+        repeated: (2,) shares of the residuals that repeat with the motion, as errors of the model do: of their whole
+            variance, and of the part that errors of the model cause. They are means over the recordings.
     """
 
     unknowns: Unknowns
@@ -95,6 +98,7 @@ class Estimate:
     unexplained: Mapping[str, Unexplained]
     converged: bool
     model_errors: Array
+    repeated: Array
 
     @property
     def parameters(self) -> Parameters:
@@ -177,7 +181,7 @@ def estimate(
     parameters = parameters_of(robot) if parameters is None else parameters
     p, unknowns = len(parameters), Unknowns.of(parameters, len(recordings))
     data = _Data(Equations(robot, parameters), recordings, [predicted(signals) for signals in recordings])
-    values, floor, converged = unknowns.start, np.full(data.equations.n_rows, _FLOOR), False
+    values, floor = unknowns.start, np.full(data.equations.n_rows, _FLOOR)
     for iteration in range(ITERATIONS):
         sums, squares = data.sums(unknowns, values, floor)
         step, covariance = sums.solved(unknowns, values)
@@ -185,7 +189,6 @@ def estimate(
         # The free numbers move, and the others follow, so that a limit of one side keeps both sides tied.
         before, values = values, unknowns.with_free((values + step)[unknowns.free])
         step = values - before
-        size = float(np.abs(step[unknowns.free] / np.sqrt(np.diag(covariance)[unknowns.free])).max())
         if 0 < iteration < SETTLED:
             floor = sums.model_errors(floor, 1.0 if iteration < HALVED else 0.5)
             # The sums hold for any drift, so that its deviation can be found in several steps.
@@ -194,12 +197,18 @@ def estimate(
                 unknowns = unknowns.learnt(before + change, covariance)
         if progress is not None:
             progress()
-        converged = iteration >= SETTLED and size < CONVERGED
-        if converged:
+        if iteration >= SETTLED and _converged(unknowns, step, covariance):
             break
-    covariance = data.widened(unknowns, values, floor, sums, covariance)
+    covariance, repeated = data.covariance(unknowns, values, floor, sums)
+    converged = _converged(unknowns, step, covariance)
     floor[np.diag(sums.information) == 0.0] = np.nan
-    return Estimate(unknowns, values, covariance, _unexplained(robot, data, squares), converged, floor)
+    return Estimate(unknowns, values, covariance, _unexplained(robot, data, squares), converged, floor, repeated)
+
+
+def _converged(unknowns: Unknowns, step: Array, covariance: Array) -> bool:
+    """Return whether the last ``step`` (P,) of the free numbers was small against their standard deviations."""
+    free = unknowns.free
+    return bool(np.all(np.abs(step[free]) <= CONVERGED * np.sqrt(np.diag(covariance)[free])))
 
 
 def _unexplained(robot: Robot, data: _Data, squares: Array) -> dict[str, Unexplained]:
@@ -220,7 +229,8 @@ def _unexplained(robot: Robot, data: _Data, squares: Array) -> dict[str, Unexpla
 def with_more(robot: Robot, result: Estimate, signals: Signals) -> Estimate:
     """Return the estimate with the covariance that it would have if ``signals`` were recorded in addition.
 
-    The information of both is added; the values stay. The equations are weighted as before.
+    The information of both is added; the values stay. The equations are weighted as before, and their errors repeat
+    with the motion as before.
     """
     p, before = result.parameters, result.covariance.copy()
     unknowns = result.unknowns.of_next
@@ -235,8 +245,7 @@ def with_more(robot: Robot, result: Estimate, signals: Signals) -> Estimate:
         floor[robot.idx_v] = np.where(np.isfinite(joints), joints, np.sqrt(np.nanmean(joints**2)))
     floor = np.nan_to_num(floor, nan=_FLOOR)
     sums, _ = data.sums(unknowns, values, floor)
-    _, alone = sums.solved(unknowns, values)
-    alone = data.widened(unknowns, values, floor, sums, alone)[: len(p), : len(p)]
+    alone = data.covariance(unknowns, values, floor, sums, result.repeated)[0][: len(p), : len(p)]
     spread, chosen = p.spread[p.free], np.ix_(p.free, p.free)
     total = sum(_information(covariance[chosen], spread) for covariance in (before, alone))
     scaled = np.linalg.inv(np.eye(len(spread)) + total)
@@ -274,7 +283,27 @@ class _Data(NamedTuple):
             squares.append(sums.add(rows, instruments, signals.noise, floor, begin))
         return sums, np.vstack(squares)
 
-    def widened(self, unknowns: Unknowns, values: Array, floor: Array, sums: _Sums, covariance: Array) -> Array:
+    def covariance(
+        self, unknowns: Unknowns, values: Array, floor: Array, sums: _Sums, shares: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Return the covariance (P, P) of the solution, and the shares (2,) of residuals that repeat.
+
+        Args:
+            unknowns: Description of the numbers.
+            values: (P,) the numbers.
+            floor: (R,) deviations of model errors.
+            sums: Sums over all rows. Their ``scatter`` gets the errors that repeat in addition.
+            shares: The shares of residuals that repeat; by default those that each recording shows.
+        """
+        found = []
+        for rows, instruments, signals, begin in self._rows(unknowns, values):
+            repeated, of_recording = _repeated(rows, instruments, signals, floor, begin, shares)
+            sums.scatter += repeated
+            found.append(of_recording)
+        _, covariance = sums.solved(unknowns, values)
+        return self._widened(unknowns, values, floor, sums, covariance), np.mean(found, axis=0)
+
+    def _widened(self, unknowns: Unknowns, values: Array, floor: Array, sums: _Sums, covariance: Array) -> Array:
         """Return the ``covariance`` of a solution with no deviation below the one that sensor noise alone causes.
 
         Where few swings of a foot determine a number, their residuals scatter by chance, and so does the covariance
@@ -304,7 +333,8 @@ class _Weighted(NamedTuple):
         used: (R,) which equations these are.
         slope: (n, p) their derivatives with respect to the parameters. residual: (n,).
         instrument: (n, p).
-        weighted: (n, p) the same, times the inverse of the covariance of their errors. Outliers have less weight.
+        trust: Weight of the time, 0 to 1; outliers have less.
+        weighted: (n, p) the same, times this weight and the inverse of the covariance of their errors.
         sensors: (n, S) standard deviations of the errors from each sensor.
         inverse: (n, n) inverse of the covariance of the errors. white: (n,) the residual times this.
     """
@@ -313,6 +343,7 @@ class _Weighted(NamedTuple):
     slope: Array
     residual: Array
     instrument: Array
+    trust: float
     weighted: Array
     sensors: Array
     inverse: Array
@@ -332,9 +363,39 @@ def _weighted(
         residual, instrument = rows.residual[k][used], instruments[k][used]
         white = inverse @ residual
         size = float(np.sqrt(residual @ white / len(residual)))
-        weight = min(1.0, OUTLIER / max(size, 1e-9)) / INDEPENDENT
-        weighted = weight * (inverse @ instrument)
-        yield k, _Weighted(used, rows.slope[k][used], residual, instrument, weighted, sensors, inverse, white)
+        trust = min(1.0, OUTLIER / max(size, 1e-9))
+        weighted = trust / INDEPENDENT * (inverse @ instrument)
+        yield k, _Weighted(used, rows.slope[k][used], residual, instrument, trust, weighted, sensors, inverse, white)
+
+
+def _repeated(
+    rows: Rows, instruments: Array, signals: Signals, floor: Array, begin: int, shares: Array | None
+) -> tuple[Array, Array]:
+    """Return the covariance (P, P) of instruments times residuals of a recording, of the part that repeats.
+
+    The size of the residuals is the expected one, since the residuals of a fit are smaller. Only the shares that
+    repeat, which are the second result, are those of the residuals, unless they are given.
+    """
+    middle = TAPS // 2
+    features = similarity(signals, slice(begin + middle, len(signals) - middle))
+    residuals, used = np.zeros_like(rows.residual[begin:]), np.zeros_like(rows.used[begin:])
+    effects = np.zeros((*rows.slope.shape[1:], features.shape[1]))
+    of_model, total = np.zeros(len(floor)), np.full(len(floor), _TINY)
+    times = _weighted(rows, instruments, signals.noise, floor, begin)
+    while block := list(islice(times, BLOCK)):
+        weighted = np.zeros((len(block), *effects.shape[:2]))
+        for each, (k, row) in zip(weighted, block, strict=True):
+            expected = floor[row.used] ** 2 + np.sum(row.sensors**2, axis=1)
+            of_model[row.used] += floor[row.used] ** 2
+            total[row.used] += expected
+            each[row.used] = np.sqrt(expected)[:, None] * row.weighted
+            residuals[k - begin, row.used], used[k - begin] = row.trust * row.residual, row.used
+        effects += np.tensordot(weighted, features[[k - begin for k, _ in block]], (0, 0))
+    of_model /= total
+    if shares is None:
+        shares = repeated_shares(residuals, used, features, len(signals.correlation), of_model)
+    effects *= np.sqrt(np.clip(shares[0] + shares[1] * of_model, 0.0, 1.0))[:, None, None]
+    return np.tensordot(effects, effects, ((0, 2), (0, 2))), shares
 
 
 class _Sums:
@@ -342,8 +403,7 @@ class _Sums:
 
     Attributes:
         zj, zz: (p, p) of instruments with derivatives, and with each other. zr: (p,) with residuals.
-        scatter: (p, p) covariance of ``zr``: of the residuals as they are correlated in time, and of model errors,
-            which repeat with the motion.
+        scatter: (p, p) covariance of ``zr``, of the residuals as they are correlated in time.
         score, information: (R,) and (R, R) twice the derivative of the log likelihood with respect to the variances of
             the model errors, and twice its Fisher information. Outliers count in full, so that impacts show.
     """
@@ -415,8 +475,6 @@ class _Sums:
             self.zj += row.weighted.T @ row.slope
             self.zz += row.weighted.T @ row.instrument
             scores[k] = row.residual @ row.weighted
-            systematic = np.sqrt(REPEATED * RATE) * floor[row.used, None] * row.weighted
-            self.scatter += systematic.T @ systematic
             precision = np.diag(row.inverse)
             self.score[row.used] += row.white**2 - precision
             self.information[np.ix_(row.used, row.used)] += row.inverse**2

@@ -22,6 +22,7 @@ from bipedsim_studies.identify.delay import command_delay
 from bipedsim_studies.identify.estimation import ITERATIONS, Estimate, estimate
 from bipedsim_studies.identify.judgement import Judgement
 from bipedsim_studies.identify.lacking import Lacking, undetermined
+from bipedsim_studies.identify.noise import SENSORS, sensor_noise
 from bipedsim_studies.identify.overlay import Measured, overlay
 from bipedsim_studies.identify.page import write_estimate
 from bipedsim_studies.identify.parameters import Parameters, parameters_of
@@ -36,7 +37,7 @@ from bipedsim_studies.identify.report import (
     suggested_text,
 )
 from bipedsim_studies.identify.selection import SYMMETRIC, select, without_data
-from bipedsim_studies.identify.signals import RATE, SENSORS, Signals, measured_rows, sensor_noise, signals_of
+from bipedsim_studies.identify.signals import RATE, Signals, measured_rows, signals_of
 from bipedsim_studies.identify.suggest import MOTIONS, Suggestion, suggestions
 
 

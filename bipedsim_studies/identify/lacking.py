@@ -109,7 +109,20 @@ def _never(values: Array) -> Flags:
     return np.asarray(~(np.isfinite(values) & (values != 0.0)).any(axis=0))
 
 
-def with_all_feet(recording: Recording, robot: Robot, source: str) -> Recording:
+def in_order(recording: Recording, robot: Robot, source: str) -> Recording:
+    """Return the recording with joints and ankle wrenches in the order of the robot; missing wrenches are NaN.
+
+    Raises:
+        RecordingError: A joint is missing, or the recording has other feet.
+    """
+    try:
+        ordered = recording.in_order(robot.joint_names)
+    except RecordingError as error:
+        raise error.within(source) from None
+    return _with_all_feet(ordered, robot, source)
+
+
+def _with_all_feet(recording: Recording, robot: Robot, source: str) -> Recording:
     """Return the recording with the ankle wrenches of all feet in the order of the robot; NaN for missing feet.
 
     Raises:

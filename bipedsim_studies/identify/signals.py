@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
-import scipy  # it imports its submodules at their first use
 
 from bipedsim.config import together
 from bipedsim.errors import RecordingError
 from bipedsim.model import HardwareParams, Robot
 from bipedsim.numerics import Array, Flags, Indices, Integers, true_runs
 from bipedsim.recording import COLUMNS, Recording
-from bipedsim_studies.gap import acting, convention_fault, external_forces, noise, rows_per_value
-from bipedsim_studies.identify.lacking import Lacking, measured_in_soles, with_all_feet
+from bipedsim_studies.gap import acting, convention_fault, external_forces, rows_per_value
+from bipedsim_studies.identify.lacking import Lacking, in_order, measured_in_soles
+from bipedsim_studies.identify.noise import CHANNELS, channel_noise
 
 SMOOTHED = 0.05
 """Length of the first smoothing window [s]."""
@@ -197,7 +196,8 @@ def signals_of(recording: Recording, robot: Robot, source: str = "the recording"
     smooth_gyro, gyro_rate, gyro_jerk = smoothed(mid(gyro), 2)
     smooth_accelerometer, accelerometer_rate = smoothed(accelerometer, 1)
     channels = np.hstack([x.reshape(len(x), -1) for x in (accelerometer, gyro, velocity, wrench)])
-    white = noise(channels) * np.sqrt(rows_per_value(channels))
+    deviations = channel_noise(recording, lacking)
+    white = np.concatenate([deviations[name] for name in CHANNELS]) * np.sqrt(rows_per_value(channels))
     gains, correlation = _of_white_noise(window, max(round(1.0 / (RATE * dt)), 1), dt, len(robot.soles), robot.nu)
     white *= gains
     white[6 + robot.nu :][lacking.wrenches.ravel()] = UNKNOWN * robot.weight
@@ -222,75 +222,6 @@ def signals_of(recording: Recording, robot: Robot, source: str = "the recording"
         correlation=correlation,
         lacking=lacking,
     )
-
-
-_SQUARES = 1.0 + 9.0 + 9.0 + 1.0
-"""Sum of the squared coefficients of a third difference."""
-NOISELESS = 1e-6
-"""Standard deviation up to which a channel counts as one without noise, in its unit."""
-SLOWER = 1.5
-"""Rows per measurement from which a sensor counts as slower than the rows."""
-SENSORS = {
-    "velocity_noise": ("joint_velocity", slice(None), False),
-    "gyro_noise": ("imu_angular_velocity", slice(None), False),
-    "accelerometer_noise": ("imu_linear_acceleration", slice(None), True),
-    "force_noise": ("ankle_wrench", slice(3), True),
-    "torque_noise": ("ankle_wrench", slice(3, 6), True),
-}
-"""Hardware parameter with the noise of a sensor to the column with its numbers, the part of each vector, and whether
-the sensor measures how torques shake the robot. A velocity is their integral, and shakes much less than its noise."""
-
-
-def sensor_noise(recordings: Sequence[Recording], robot: Robot) -> dict[str, float]:
-    """Return the noise of each sensor: hardware parameter to the median of the standard deviations of its channels.
-
-    A controller turns noise into torques, which shake the robot. Accelerometer and ankle sensors measure this, so the
-    part that follows the efforts of a tick and the one before is removed, unless the sensor is slower than the rows.
-    The recording with the least rest counts. Channels without noise are left out, such as those that a load cell does
-    not measure.
-
-    Args:
-        recordings: Recordings that :func:`signals_of` accepts.
-        robot: The robot.
-    """
-    result: dict[str, float] = {}
-    for recording in recordings:
-        ordered = in_order(recording, robot, "the recording")
-        measured = ordered.joint_effort[:, ~Lacking.of(ordered, robot).efforts]
-        efforts = np.hstack([measured[1:], measured[:-1]])
-        differences = np.diff(efforts, 3, axis=0)
-        rest = np.sqrt(max(1.0 - _removed(differences), 0.1)) if efforts.size else 1.0
-        for name, (column, part, shaken) in SENSORS.items():
-            signal = getattr(ordered, column)[1:, ..., part].reshape(len(efforts), -1)
-            deviations = noise(signal)
-            if shaken and efforts.size and rows_per_value(signal).max() < SLOWER:
-                follows = np.linalg.lstsq(differences, np.diff(signal, 3, axis=0))[0]
-                deviations = noise(signal - efforts @ follows) / rest
-            if (deviations > NOISELESS).any():
-                found = float(np.median(deviations[deviations > NOISELESS]))
-                result[name] = min(result.get(name, np.inf), found)
-    return result
-
-
-def _removed(differences: Array) -> float:
-    """Return the share of the variance of white noise that a regression on third ``differences`` (n, k) removes."""
-    basis = scipy.linalg.orth(differences)
-    # The covariance of third differences of noise is D D^T, with the operator D of the differences.
-    transposed = np.diff(np.pad(basis, ((3, 3), (0, 0))), 3, axis=0)
-    return float(np.sum(transposed**2)) / (_SQUARES * len(differences))
-
-
-def in_order(recording: Recording, robot: Robot, source: str) -> Recording:
-    """Return the recording with joints and ankle wrenches in the order of the robot; missing wrenches are NaN.
-
-    Raises:
-        RecordingError: A joint is missing, or the recording has other feet.
-    """
-    try:
-        ordered = recording.in_order(robot.joint_names)
-    except RecordingError as error:
-        raise error.within(source) from None
-    return with_all_feet(ordered, robot, source)
 
 
 def measured_rows(

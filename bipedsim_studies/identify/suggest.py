@@ -16,8 +16,8 @@ from bipedsim.model import Robot
 from bipedsim.recording import Recording, write_text
 from bipedsim.runs import Scenario, prepare, run
 from bipedsim_studies.identify.estimation import Estimate, with_more
-from bipedsim_studies.identify.lacking import Lacking
-from bipedsim_studies.identify.signals import in_order, signals_of
+from bipedsim_studies.identify.lacking import Lacking, in_order
+from bipedsim_studies.identify.signals import signals_of
 
 DURATION = 10.0
 """Duration of each motion [s]."""

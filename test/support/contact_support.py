@@ -47,4 +47,4 @@ def drifted(robot: Robot, drifts: Mapping[int, Array]) -> Estimate:
     of_drift = np.tile(variance[offsets], 2)
     variance[offsets] = 1e-12
     covariance = np.diag(np.concatenate([variance, of_drift]))
-    return Estimate(unknowns, np.concatenate([p.start, values.ravel()]), covariance, {}, True, np.zeros(0))
+    return Estimate(unknowns, np.concatenate([p.start, values.ravel()]), covariance, {}, True, np.zeros(0), np.zeros(2))

@@ -25,4 +25,4 @@ def estimate_with(
         errors: (R,) standard deviations of the errors of the equations; none by default.
     """
     model_errors = np.zeros(0) if errors is None else errors
-    return Estimate(Unknowns.of(parameters, 1), values, covariance, {}, True, model_errors)
+    return Estimate(Unknowns.of(parameters, 1), values, covariance, {}, True, model_errors, np.zeros(2))

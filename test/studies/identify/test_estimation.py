@@ -23,13 +23,16 @@ from bipedsim.model import PRESETS, Robot, body_links, joint_values, load_robot,
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import run
 from bipedsim.sim import Command, Observation, trunk_joint
+from bipedsim_studies.gap import noise
 from bipedsim_studies.identify import estimation, unknowns
 from bipedsim_studies.identify.bodies import body
 from bipedsim_studies.identify.delay import command_delay
 from bipedsim_studies.identify.estimation import Estimate, estimate, with_more
+from bipedsim_studies.identify.lacking import Lacking
+from bipedsim_studies.identify.noise import channel_noise, sensor_noise
 from bipedsim_studies.identify.overlay import Measured, overlay, samples
 from bipedsim_studies.identify.parameters import OF_JOINTS, parameters_of
-from bipedsim_studies.identify.signals import sensor_noise, signals_of
+from bipedsim_studies.identify.signals import signals_of
 from bipedsim_studies.identify.unknowns import DRIFTING, Unknowns
 
 _DRAWS = benchmark("identify_draws")
@@ -183,7 +186,7 @@ def test_intervals_are_right_for_white_noise_and_descriptions_as_wrong_as_expect
 ) -> None:
     """The judge is one walk with other noise and another description in each draw. Residuals do not count here."""
     monkeypatch.setattr(estimation, "_newey_west", lambda scores, _: np.zeros((scores.shape[1], scores.shape[1])))
-    monkeypatch.setattr(estimation, "REPEATED", 0.0)
+    monkeypatch.setattr(estimation, "repeated_shares", lambda *_: np.zeros(2))
     robot, rng = load_robot("biped14"), np.random.default_rng(3)
     p, (walk,) = parameters_of(robot), recordings({}, 3.5, ("walk",))
     levels = {
@@ -319,6 +322,25 @@ def test_noise_of_the_sensors_is_that_of_the_hardware() -> None:
     assert cells["force_noise"] == pytest.approx(said["force_noise"], rel=0.1)
 
 
+@pytest.mark.parametrize(("name", "controller", "within"), [("squat", "posture", 0.1), ("walk", "zmp", 0.35)])
+def test_motion_that_follows_torques_is_no_noise(name: str, controller: str, within: float) -> None:
+    """A controller shakes the robot: its ankle sensors measure a motion up to 15 times larger than their noise."""
+    robot, said = load_robot("talos"), PRESETS["realistic"]
+    settings = RunConfig(robot="talos", scenario=name, controller=controller, hardware="realistic", duration=4.0)
+    recording = run(settings)[0]
+    lacking = Lacking.of(recording, robot)
+    shaken = noise(recording.ankle_wrench.reshape(len(recording), -1))
+    found = channel_noise(recording, lacking)
+    wrenches = found["ankle_wrench"].reshape(2, 6)
+    assert_allclose(found["imu_linear_acceleration"], said["accelerometer_noise"], rtol=within)
+    assert_allclose(wrenches[:, :3], said["force_noise"], rtol=within)
+    if name == "squat":
+        assert_allclose(wrenches[:, 3:], said["torque_noise"], rtol=within)
+        assert shaken.reshape(2, 6)[:, 4].min() > 5.0 * wrenches[:, 4].max()
+    noisy = signals_of(recording, robot).noise
+    assert_allclose(noisy[-12:] / noisy[-12], found["ankle_wrench"] / found["ankle_wrench"][0])
+
+
 def test_noise_is_that_of_the_joints_and_feet_of_the_robot() -> None:
     """A bag may have more: a gripper without efforts, and a foot of a name that the robot does not have."""
     (squat,) = recordings({"preset": "realistic"}, 2.0, ("squat",))
@@ -364,7 +386,7 @@ def test_sensors_of_the_samples_drift_as_those_of_the_recordings(recordings: int
     drifts = np.zeros(own.recordings * len(own.offsets))
     numbers, covariance = np.concatenate([p.start, drifts]), np.diag(np.append(np.full(len(p), 1e-12), drifts))
     covariance[p.at["force_offset"].ravel(), p.at["force_offset"].ravel()] = 1.0
-    result = Estimate(replace(own, deviation=deviation), numbers, covariance, {}, True, np.zeros(0))
+    result = Estimate(replace(own, deviation=deviation), numbers, covariance, {}, True, np.zeros(0), np.zeros(2))
     texts = samples(robot, result, Measured([], None, {}), 60)
     drawn = [read_hardware(yaml.safe_load(text), robot).foot_wrench_offset for text in texts]
     offsets = np.array([list(each.values()) for each in drawn])

@@ -20,10 +20,11 @@ from bipedsim.runs.runner import run
 from bipedsim_studies.identify.equations import Equations
 from bipedsim_studies.identify.estimation import Estimate, Unexplained, estimate
 from bipedsim_studies.identify.lacking import OF_EFFORTS, Lacking, undetermined
+from bipedsim_studies.identify.noise import sensor_noise
 from bipedsim_studies.identify.parameters import Parameters, parameters_of
 from bipedsim_studies.identify.report import as_text, unexplained
 from bipedsim_studies.identify.selection import select, without_data
-from bipedsim_studies.identify.signals import UNKNOWN, sensor_noise, signals_of
+from bipedsim_studies.identify.signals import UNKNOWN, signals_of
 from bipedsim_studies.identify.unknowns import Unknowns
 
 KNEE, FRICTION, HEAVIER = "l_knee", 2.5, 1.06
