@@ -374,22 +374,27 @@ def _repeated(
     """Return the covariance (P, P) of instruments times residuals of a recording, of the part that repeats.
 
     The size of the residuals is the expected one, since the residuals of a fit are smaller. Only the shares that
-    repeat, which are the second result, are those of the residuals, unless they are given.
+    repeat, which are the second result, are those of the residuals, unless they are given. Both leave out forces that
+    no sensor measures.
     """
     middle = TAPS // 2
     features = similarity(signals, slice(begin + middle, len(signals) - middle))
     residuals, used = np.zeros_like(rows.residual[begin:]), np.zeros_like(rows.used[begin:])
     effects = np.zeros((*rows.slope.shape[1:], features.shape[1]))
     of_model, total = np.zeros(len(floor)), np.full(len(floor), _TINY)
+    measured = np.ones(len(signals.noise), dtype=np.bool_)
+    measured[-signals.lacking.wrenches.size :] = ~signals.lacking.wrenches.ravel()
     times = _weighted(rows, instruments, signals.noise, floor, begin)
     while block := list(islice(times, BLOCK)):
         weighted = np.zeros((len(block), *effects.shape[:2]))
         for each, (k, row) in zip(weighted, block, strict=True):
-            expected = floor[row.used] ** 2 + np.sum(row.sensors**2, axis=1)
-            of_model[row.used] += floor[row.used] ** 2
-            total[row.used] += expected
-            each[row.used] = np.sqrt(expected)[:, None] * row.weighted
-            residuals[k - begin, row.used], used[k - begin] = row.trust * row.residual, row.used
+            sensors, variance = row.sensors[:, measured], floor[row.used] ** 2
+            covariance = sensors @ sensors.T + np.diag(variance)
+            of_model[row.used] += variance
+            total[row.used] += np.diag(covariance)
+            each[row.used] = np.sqrt(np.diag(covariance))[:, None] * row.weighted
+            # This is the expectation of the errors whose covariance this is. It is the residual if all is measured.
+            residuals[k - begin, row.used], used[k - begin] = row.trust * (covariance @ row.white), row.used
         effects += np.tensordot(weighted, features[[k - begin for k, _ in block]], (0, 0))
     of_model /= total
     if shares is None:
@@ -457,13 +462,10 @@ class _Sums:
         gain, inverse, expected = self.solver(unknowns)
         step = -inverse @ (gain @ (basis.T @ self.zr) + expected @ moved)
         limited = np.append(unknowns.parameters.positive, np.zeros(len(values), dtype=np.bool_))[unknowns.free]
-        # The limits press on the numbers with forces that are positive, or 0 where a number is above its limit.
-        without = (values[unknowns.free] + step)[limited]
-        scale = np.sqrt(np.diag(inverse)[limited])
-        root = np.linalg.cholesky(inverse[np.ix_(limited, limited)] / np.outer(scale, scale)).T
-        aim = np.linalg.solve(root.T, -without / scale)
-        forces = scipy.optimize.nnls(root, aim, maxiter=NNLS_STEPS * max(len(aim), 1))[0] / scale
-        step += inverse[:, limited] @ forces
+        if limited.any():  # SciPy's solver corrupts the memory if there is nothing to solve.
+            step += inverse[:, limited] @ _forces_of_limits(
+                (values[unknowns.free] + step)[limited], inverse[np.ix_(limited, limited)]
+            )
         scatter = gain @ basis.T @ self.scatter @ basis @ gain.T
         return basis @ step, basis @ inverse @ (scatter + expected) @ inverse.T @ basis.T
 
@@ -484,6 +486,17 @@ class _Sums:
         self.zr += scores.sum(axis=0)
         self.scatter += _newey_west(scores[begin:], int(CORRELATED * RATE))
         return squares[begin:]
+
+
+def _forces_of_limits(values: Array, compliance: Array) -> Array:
+    """Return how the limits at 0 press on ``values`` (m,): forces >= 0 that move them above 0 by ``compliance`` (m, m).
+
+    A force is 0 where a number is above its limit.
+    """
+    scale = np.sqrt(np.diag(compliance))
+    root = np.linalg.cholesky(compliance / np.outer(scale, scale)).T
+    aim = np.linalg.solve(root.T, -values / scale)
+    return np.asarray(scipy.optimize.nnls(root, aim, maxiter=NNLS_STEPS * len(aim))[0] / scale)
 
 
 def _newey_west(scores: Array, lags: int) -> Array:

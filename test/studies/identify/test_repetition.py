@@ -101,7 +101,7 @@ def test_nothing_repeats_in_a_recording_without_similar_states(squat: Signals) -
 
 @pytest.mark.slow
 def test_more_cycles_do_not_average_an_error_of_the_model_out() -> None:
-    """An error of the torque of a knee that depends on its angle, and the width of its friction after twice the time. With white noise it would be 0.7 times."""
+    """A torque over the angle of a knee, and the width of its friction. White noise would give 0.7 of it."""
     robot = load_robot("biped14")
     knee = robot.joint_names.index("r_knee")
     friction = parameters_of(robot).at["coulomb_friction"][knee, 0]
