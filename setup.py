@@ -129,7 +129,7 @@ setup(
         "pycollada>=0.8",
         "pyyaml>=5.4",
         "rosbags>=0.11",
-        "scipy>=1.9",
+        "scipy>=1.9,!=1.15.*",  # nnls of 1.15.3 returns wrong minima (docs/dependencies.md)
         "tqdm>=4.57",
         "trimesh>=4.0",
     ],
