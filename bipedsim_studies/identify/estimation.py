@@ -247,20 +247,22 @@ def with_more(robot: Robot, result: Estimate, signals: Signals) -> Estimate:
     sums, _ = data.sums(unknowns, values, floor)
     alone = data.covariance(unknowns, values, floor, sums, result.repeated)[0][: len(p), : len(p)]
     spread, chosen = p.spread[p.free], np.ix_(p.free, p.free)
-    total = sum(_information(covariance[chosen], spread) for covariance in (before, alone))
-    scaled = np.linalg.inv(np.eye(len(spread)) + total)
-    covariance = p.basis @ (scaled * np.outer(spread, spread)) @ p.basis.T
+    total = np.diag(spread**-2.0) + sum(_information(covariance[chosen], spread) for covariance in (before, alone))
+    # In units of the deviations before, rounding has little effect.
+    units = np.outer(np.sqrt(np.diag(before)[p.free]), np.sqrt(np.diag(before)[p.free]))
+    covariance = p.basis @ (np.linalg.inv(total * units) * units) @ p.basis.T
     return replace(result, unknowns=result.unknowns.without_drift, all_values=result.values, all_covariance=covariance)
 
 
 def _information(covariance: Array, spread: Array) -> Array:
-    """Return the information (p, p) of data alone, in units of the expectation before the data.
+    """Return the information (p, p) of data alone, without that of the expectation before the data.
 
     An estimate of the covariance may exceed this expectation in some directions; there is no information in them.
     """
-    directions, axes = np.linalg.eigh(np.linalg.inv(covariance / np.outer(spread, spread)))
-    information: Array = (axes * np.maximum(directions - 1.0, 0.0)) @ axes.T
-    return information
+    deviations = np.sqrt(np.diag(covariance))
+    units = np.outer(deviations, deviations)
+    directions, axes = np.linalg.eigh(np.linalg.inv(covariance / units) - np.diag((deviations / spread) ** 2))
+    return np.asarray((axes * np.maximum(directions, 0.0)) @ axes.T / units)
 
 
 class _Data(NamedTuple):
@@ -467,7 +469,8 @@ class _Sums:
                 (values[unknowns.free] + step)[limited], inverse[np.ix_(limited, limited)]
             )
         scatter = gain @ basis.T @ self.scatter @ basis @ gain.T
-        return basis @ step, basis @ inverse @ (scatter + expected) @ inverse.T @ basis.T
+        covariance = basis @ inverse @ (scatter + expected) @ inverse.T @ basis.T
+        return basis @ step, 0.5 * (covariance + covariance.T)  # Rounding makes it slightly asymmetric.
 
     def add(self, rows: Rows, instruments: Array, noise: Array, floor: Array, begin: int) -> Array:
         """Add the rows from ``begin`` on; return the expected squares (n, R) of their model errors, or NaN."""

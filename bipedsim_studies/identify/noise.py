@@ -38,9 +38,9 @@ _LEAST_REST = 0.1
 def channel_noise(recording: Recording, lacking: Lacking) -> dict[str, Array]:
     """Return the standard deviations of white noise of the sensors: each of :data:`CHANNELS` to those of its channels.
 
-    A controller turns noise into torques, which shake the robot. Accelerometer and ankle sensors measure this motion.
-    It is no error, and the equations of motion hold for it, so the part of a signal that follows the efforts of its
-    tick and the one before is removed, unless the sensor is slower than the rows.
+    A controller turns noise into torques, which shake the robot. Accelerometer and ankle sensors measure this motion,
+    and the equations of motion hold for it. So the part of a signal that follows the efforts of its tick and the one
+    before is no noise. It is removed, unless the sensor is slower than the rows.
 
     Args:
         recording: A recording in the order of the robot without gaps.
