@@ -1,7 +1,7 @@
 from .compare import on_common_windows as on_common_windows, predict_recording as predict_recording
 from .conventions import convention_fault as convention_fault
 from .external import acting as acting, external_forces as external_forces
-from .floor import KEPT as KEPT, noise as noise, rows_per_value as rows_per_value
+from .floor import noise as noise, rows_per_value as rows_per_value, unshaken_noise as unshaken_noise
 from .models import GapModel as GapModel, make_model as make_model
 from .paired import NO_INTERVAL as NO_INTERVAL, DifferenceInterval as DifferenceInterval, difference as difference
 from .predict import HORIZONS as HORIZONS, Gap as Gap, measure_gap as measure_gap

@@ -12,10 +12,10 @@ import numpy as np
 from bipedsim.config import ProgressBar
 from bipedsim.errors import ConfigError, DivergenceError, RecordingError
 from bipedsim.numerics import Array
-from bipedsim_studies.gap.floor import noise
+from bipedsim_studies.gap.floor import noise, unshaken_noise
 from bipedsim_studies.gap.models import GapModel
 from bipedsim_studies.gap.recorded import CommandSource, RobotRun
-from bipedsim_studies.gap.signals import channel_names, channels, errors_at
+from bipedsim_studies.gap.signals import SHAKEN, channel_names, channels, errors_at
 from bipedsim_studies.gap.starts import StartStates, estimate_starts
 from bipedsim_studies.gap.trivial import trivial_errors
 
@@ -93,7 +93,7 @@ def measure_gap(run: RobotRun, model: GapModel, progress: bool = False) -> Gap:
         {name: np.where(missing[:, :, None], np.nan, values[inside]) for name, values in measured.items()},
         {name: np.array([errors[name] for errors in found]) for name in measured},
         trivial_errors(run, [row + model.late for row in rows], ticks),
-        {name: noise(values) for name, values in measured.items()},
+        {name: unshaken_noise(x, run.effort) if name in SHAKEN else noise(x) for name, x in measured.items()},
         channel_names(model.plant),
         windows.skipped,
         windows.diverged,

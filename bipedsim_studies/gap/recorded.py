@@ -38,6 +38,7 @@ class RobotRun:
         orientation: (n, 4) quaternion of the IMU.
         gyro, accelerometer: (n, 3) in the IMU frame [rad/s], [m/s^2].
         wrench: (n, K, 6) of the ankle sensors [N], [N.m].
+        effort: (n, nu) measured torques [N.m]; NaN without measurement.
         torque: (n, nu) torque over the step that ends at each row [N.m]: commands, or measured torques.
         setpoint: (n, 6, nu) impedance over this step, rows as in ``SETPOINT``; NaN without one. None if there are none.
         source: Origin of the commands.
@@ -51,6 +52,7 @@ class RobotRun:
     gyro: Array
     accelerometer: Array
     wrench: Array
+    effort: Array
     torque: Array
     setpoint: Array | None
     source: CommandSource
@@ -131,6 +133,7 @@ def robot_run(recording: Recording, robot: Robot) -> RobotRun:
         run.imu_angular_velocity,
         run.imu_linear_acceleration,
         wrench,
+        run.joint_effort,
         torque,
         setpoint,
         source,

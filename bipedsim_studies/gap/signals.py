@@ -22,6 +22,8 @@ QUANTITIES = {
     "ankle torque": "N.m",
 }
 """Predicted quantities and their units."""
+SHAKEN = ("accelerometer", "ankle force", "ankle torque")
+"""Quantities that show how torques shake the robot. A velocity is their integral, and shakes much less."""
 
 
 def channel_names(robot: Robot) -> dict[str, tuple[str, ...]]:

@@ -15,7 +15,7 @@ from bipedsim.model import Robot
 from bipedsim.numerics import Array, Flags, Integers
 from bipedsim_studies.identify.equations import Equations, Rows
 from bipedsim_studies.identify.parameters import KINDS, Parameters, parameters_of
-from bipedsim_studies.identify.repetition import repeated_shares, similarity
+from bipedsim_studies.identify.repetition import repeated_shares, state_features
 from bipedsim_studies.identify.signals import PHASES, RATE, SMOOTHED, TAPS, Signals, predicted
 from bipedsim_studies.identify.unknowns import Unknowns
 
@@ -380,7 +380,7 @@ def _repeated(
     no sensor measures.
     """
     middle = TAPS // 2
-    features = similarity(signals, slice(begin + middle, len(signals) - middle))
+    features = state_features(signals, slice(begin + middle, len(signals) - middle))
     residuals, used = np.zeros_like(rows.residual[begin:]), np.zeros_like(rows.used[begin:])
     effects = np.zeros((*rows.slope.shape[1:], features.shape[1]))
     of_model, total = np.zeros(len(floor)), np.full(len(floor), _TINY)
@@ -436,7 +436,7 @@ class _Sums:
         aim = np.linalg.solve(root.T, self.score[known] * scale) + root @ (above / scale)
         result = floor.copy()
         best = scale * scipy.optimize.nnls(root, aim, maxiter=NNLS_STEPS * len(aim))[0]
-        result[known] = np.sqrt(least + (1.0 - share) * above + share * best)
+        result[known] = (1.0 - share) * floor[known] + share * np.sqrt(least + best)
         return np.minimum(result, _FLOORS[1])
 
     def solver(self, unknowns: Unknowns) -> tuple[Array, Array, Array]:

@@ -21,7 +21,7 @@ FEWEST = 20
 _SINGULAR, _TINY, _FEW_PAIRS = 1e-8, 1e-12, 1e-6
 
 
-def similarity(signals: Signals, rows: slice) -> Array:
+def state_features(signals: Signals, rows: slice) -> Array:
     """Return features (n, m) of the states in ``rows``; their products are the similarities of the states, 0 to 1.
 
     A state consists of the joint positions and velocities. The similarity is a Gaussian function of the distance, with
@@ -49,7 +49,7 @@ def repeated_shares(residuals: Array, used: Flags, features: Array, apart: int, 
     Args:
         residuals: (n, R), in the unit of each equation.
         used: (n, R) whether the equation holds.
-        features: (n, m) of :func:`similarity`.
+        features: (n, m) of :func:`state_features`.
         apart: Rows from which the noise of two residuals is independent.
         of_model: (R,) part of the expected variance of each equation that errors of the model cause, 0 to 1.
     """

@@ -17,7 +17,7 @@ from bipedsim.model import Robot, load_robot
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import run
 from bipedsim.sim import Command, Simulator
-from bipedsim_studies.gap.floor import noise, rms, rows_per_value
+from bipedsim_studies.gap.floor import noise, rms, rows_per_value, unshaken_noise
 from bipedsim_studies.gap.models import make_model
 from bipedsim_studies.gap.paired import DifferenceInterval, difference
 from bipedsim_studies.gap.predict import HORIZONS, Gap, measure_gap
@@ -92,6 +92,8 @@ def test_the_right_hardware_predicts_to_about_the_noise_and_better_than_the_simp
     right = gap_of_realistic
     assert rms(right.floor[SPEEDS]) == pytest.approx(0.02, rel=0.1)
     assert rms(right.floor["gyro"]) == pytest.approx(0.005, rel=0.1)
+    assert rms(right.floor["accelerometer"]) == pytest.approx(0.05, rel=0.15)
+    assert rms(right.floor["ankle force"]) == pytest.approx(3.0, rel=0.15)
     assert error(right, SPEEDS, MS_50) < 2.0 * 0.02
     assert error(right, "gyro", MS_50) < 2.5 * 0.005
     # A loaded foot does not fall onto the ground after the start: 1 % of the weight is 7 N.
@@ -282,6 +284,32 @@ def test_the_noise_is_that_of_a_moving_signal_with_impacts() -> None:
     assert noise(noisy) == pytest.approx([0.01, 0.2], rel=0.05)
     assert (noise(clean) < 1e-5).all()
     assert np.isnan(noise(clean[:5])).all()
+
+
+def test_motion_that_follows_torques_is_no_noise() -> None:
+    """The judge is how the signal was made: of noise, and of a much larger motion due to the torques of two rows."""
+    n, random = 5000, np.random.default_rng(1)
+    efforts = random.normal(size=(n, 3))
+    before = np.vstack([efforts[:1], efforts[:-1]])
+    motion = efforts @ random.normal(size=(3, 2)) + before @ random.normal(size=(3, 2))
+    motion += np.sin(np.arange(n) * 1e-2)[:, None]
+    motion[::500] += 300.0
+    signal = motion + random.normal(0.0, [0.02, 0.1], (n, 2))
+    assert unshaken_noise(signal, efforts) == pytest.approx([0.02, 0.1], rel=0.05)
+    unmeasured = np.column_stack([efforts, np.full(n, np.nan)])
+    assert unshaken_noise(signal, unmeasured) == pytest.approx([0.02, 0.1], rel=0.05)
+    # Nothing is removed without efforts, in few rows, with missing values, and from a slow sensor.
+    slow = signal[2 * (np.arange(n) // 2)]
+    missing = signal.copy()
+    missing[7, 0] = np.nan
+    for values, torques in (
+        (signal, efforts[:, :0]),
+        (signal[:12], efforts[:12]),
+        (missing, efforts),
+        (slow, efforts),
+        (signal[:3], efforts[:3]),
+    ):
+        np.testing.assert_array_equal(unshaken_noise(values, torques), noise(values))
 
 
 @pytest.mark.parametrize("rows", [2, 4, 10])

@@ -14,7 +14,7 @@ from bipedsim.model import load_robot
 from bipedsim.numerics import Array
 from bipedsim.runs.runner import run
 from bipedsim_studies.identify import Signals, estimate, parameters_of, repetition, signals_of
-from bipedsim_studies.identify.repetition import LANDMARKS, SIMILAR, repeated_shares, similarity
+from bipedsim_studies.identify.repetition import LANDMARKS, SIMILAR, repeated_shares, state_features
 
 APART = 12
 
@@ -41,10 +41,10 @@ def exact(signals: Signals) -> Array:
 
 def test_similarities_are_a_gaussian_of_the_distance(squat: Signals) -> None:
     signals = cyclic(squat, LANDMARKS, 4.3)
-    features = similarity(signals, slice(None))
+    features = state_features(signals, slice(None))
     assert_allclose(features @ features.T, exact(signals), atol=1e-6)
     longer = cyclic(squat, 5 * LANDMARKS + 7, 20.7)
-    features = similarity(longer, slice(None))
+    features = state_features(longer, slice(None))
     assert features.shape[1] <= LANDMARKS + 1
     assert_allclose(features @ features.T, exact(longer), atol=1e-3)
 
@@ -53,7 +53,7 @@ def test_similarities_are_a_gaussian_of_the_distance(squat: Signals) -> None:
 def test_the_shares_of_residuals_that_repeat_are_found(squat: Signals, whole: float, model: float) -> None:
     """The judge is how the residuals were made: of a function of the state, and of smoothed white noise."""
     signals, rng, n = cyclic(squat, 1500, 25.0), np.random.default_rng(5), 40
-    features = similarity(signals, slice(None))
+    features = state_features(signals, slice(None))
     of_model = np.linspace(0.0, 1.0, n)
     share = whole + model * of_model
     function = features @ rng.normal(size=(features.shape[1], n))
@@ -84,7 +84,7 @@ def test_the_shares_are_the_least_squares_fit_of_all_pairs_that_are_far_apart(sq
                     causes.append([similar[i, j], similar[i, j] * of_model[e]])
                     products.append(residuals[i, e] * residuals[j, e] / sizes[e] ** 2)
     expected, _ = optimize.nnls(np.array(causes), np.array(products), maxiter=100)
-    found = repeated_shares(residuals, used, similarity(signals, slice(None)), APART, of_model)
+    found = repeated_shares(residuals, used, state_features(signals, slice(None)), APART, of_model)
     assert found.max() > 0.1
     assert_allclose(found, expected, rtol=1e-5, atol=1e-9)
 
@@ -95,8 +95,8 @@ def test_nothing_repeats_in_a_recording_without_similar_states(squat: Signals) -
     of_model = np.full(4, 0.5)
     for residuals in (rng.normal(size=(200, 4)), np.zeros((200, 4))):
         used = np.ones_like(residuals, dtype=bool)
-        assert repeated_shares(residuals, used, similarity(once, slice(None)), APART, of_model).max() < 0.2
-        assert not repeated_shares(residuals, ~used, similarity(once, slice(None)), APART, of_model).any()
+        assert repeated_shares(residuals, used, state_features(once, slice(None)), APART, of_model).max() < 0.2
+        assert not repeated_shares(residuals, ~used, state_features(once, slice(None)), APART, of_model).any()
 
 
 @pytest.mark.slow
