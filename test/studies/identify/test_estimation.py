@@ -196,7 +196,7 @@ def test_intervals_are_right_for_white_noise_and_descriptions_as_wrong_as_expect
         "ankle_wrench": np.array([3.0] * 3 + [0.1] * 3),
     }
     errors, forces = [], []
-    for _ in range(3):
+    for _ in range(8):
         noise: dict[str, Any] = {
             name: getattr(walk, name) + level * rng.normal(size=getattr(walk, name).shape)
             for name, level in levels.items()
